@@ -1,0 +1,9 @@
+/** @file foldad.h  Everything. */
+#ifndef FOLDAD_FOLDAD_H
+#define FOLDAD_FOLDAD_H
+#include <foldad/base.h>
+#include <foldad/fold.h>
+#include <foldad/pool.h>
+#include <foldad/real.h>
+#include <foldad/sum.h>
+#endif

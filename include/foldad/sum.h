@@ -1,0 +1,94 @@
+/** @file sum.h  Differentiable sums: F(shared, x) = sum over k of term(k, shared, x_k). */
+#ifndef FOLDAD_SUM_H
+#define FOLDAD_SUM_H
+
+#include <foldad/fold.h>
+#include <foldad/real.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct fad_program fad_program; /**< opaque */
+
+/** One element of the sum, written once: *y (or y[0 .. y_count - 1]) from the shared parameters and the element's own x.
+ * On passes that need no derivatives the operations record nothing. Returns 0 or the user's (positive) code.
+ * Threads:   called for different k at the same time; t belongs to the call, and fad_reals must not outlive it */
+typedef int fad_term(fad_tape *t, size_t k, const fad_real *shared, const fad_real *x, fad_real *y, void *user);
+
+/** One element's own numbers, where they live in the user's structures. */
+struct fad_block {
+    const double *data; /**< count values */
+    size_t count;
+    double *gradient;   /**< count values (y_count rows of them); may be NULL */
+};
+
+/** The description of a sum. Zeros are the defaults; it is read only, and may be used by several threads at once
+ * (failure, if set, by one). */
+struct fad_sum {
+    size_t terms;                 /**< elements that x, x_offsets, x_blocks, kind and touch describe */
+
+    size_t shared_count;          /**< P */
+    const double *shared;         /**< shared[P] */
+    const unsigned char *shared_fixed; /**< NULL, or P bytes: not 0 = a constant, its gradient is exactly 0 */
+
+    const double *x;              /**< rows: x[k * x_stride + j], or ragged: x[x_offsets[k] + j] */
+    size_t x_count;               /**< values of each row */
+    size_t x_stride;              /**< 0: x_count */
+    const size_t *x_offsets;      /**< NULL, or terms + 1 entries: instead of x_count */
+    const struct fad_block *x_blocks; /**< NULL, or one block an element: instead of x */
+    const unsigned char *x_fixed; /**< NULL, or a byte per component of a block (of the longest one): not 0 = constant */
+
+    size_t y_count;               /**< values of each term, summed one by one; 0: 1 */
+    fad_term *term;
+    void *user;
+
+    bool uniform;                 /**< promise: every element does the same operations, data come only from x and fad_data */
+    const fad_program *program;   /**< NULL */
+    const uint32_t *kind;         /**< NULL, or one an element: which kind of term it is (a hint for programs) */
+
+    const uint32_t *touch;        /**< NULL, or touch[k * touch_count + j]: the term sees shared[touch[..]] as its shared[j] */
+    size_t touch_count;
+
+    size_t leaf;                  /**< elements summed in order: part of the definition; 0: see fad_sum_leaf */
+    size_t grain;                 /**< tuning, changes no bit: fewest elements offered to another worker; 0: by measured time */
+    size_t first, count;          /**< sum the elements first .. first + count - 1, as a sum of its own; count 0: to the end */
+    size_t term_operations;       /**< about how many operations a term has; 0: 64. Enters the default leaf, so the bits */
+
+    struct fad_failure *failure;  /**< filled when a call fails; may be NULL */
+    uint64_t reserved[8];         /**< zero */
+};
+
+/** The leaf that the sum is computed with: s->leaf, or with w = term_operations (64) and n elements: a = uniform ? 512 :
+ * max(1, 4096 / w), m = ceil(2 P / w), cap = max(1, uniform ? max(64, n / 64) : n / 64), and the largest power of two
+ * not above min(max(a, m), cap).
+ * Errors:    0 for NULL or a description that the other calls would refuse */
+FAD_API size_t fad_sum_leaf(const struct fad_sum *s);
+
+/** value[y_count] = the sum, without derivatives; the same bits as from fad_sum_gradient.
+ * Cost:      the term on plain numbers
+ * Errors:    FAD_EINVAL and FAD_EOVERFLOW (description), the code of the lowest failing term, FAD_EHANDLE, FAD_ENOMEM,
+ *            FAD_ESTACK, FAD_EFORKED, FAD_EUNSUPPORTED (processor without FMA); value untouched */
+FAD_API int fad_sum_value(fad_pool *pool, const struct fad_sum *s, double *value);
+
+/** The sum and its gradient in one pass. Each output may be NULL, and asking for fewer changes no bit of the others.
+ * Shapes:    value[y_count], shared_gradient[y_count][P]; x_gradient laid out as x, y_count times over; with x_blocks
+ *            x_gradient is ignored and each block's gradient field is filled where it is not NULL; entries between
+ *            rows and of elements outside first/count are left as they are
+ * Numerics:  bits are a function of the description alone; never -0, and one NaN
+ * Memory:    one element's recording a worker and at most 2 (log2(n / leaf) + 1) + 1 gradients of the shared parameters a
+ *            worker; x gradients are built aside, so that an error leaves them untouched
+ * Errors:    as fad_sum_value; FAD_EINVAL for x_gradient where elements overlap (x_stride < x_count) */
+FAD_API int fad_sum_gradient(fad_pool *pool, const struct fad_sum *s, double *value, double *shared_gradient,
+                             double *x_gradient);
+
+/** Every term's value and gradient: the residuals of a fit and their Jacobian.
+ * Shapes:    values[n][y_count], gradients[n][y_count][P], row-major, for the n elements of first/count; each may be NULL
+ * Cost:      memory: a second copy of the outputs while it runs
+ * Errors:    as fad_sum_gradient */
+FAD_API int fad_sum_terms(fad_pool *pool, const struct fad_sum *s, double *values, double *gradients);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
