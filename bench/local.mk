@@ -1,0 +1,1 @@
+# The benchmark: built and run by "make bench" only.

@@ -1,0 +1,19 @@
+# Unit tests. tests/NAME.c with cmocka is one program, linked statically:
+#     unit_tests += tests/NAME
+# If it needs more than its own file, or the linker's --wrap, say so below the list:
+#     tests_NAME_SOURCES = tests/NAME.c tests/helper.c
+#     tests_NAME_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
+unit_tests =
+
+if HAVE_CMOCKA
+check_PROGRAMS += $(unit_tests)
+TESTS += $(unit_tests)
+else
+# Every test is then reported as skipped.
+SKIP_LOG_COMPILER = $(SHELL) $(srcdir)/scripts/skip 'cmocka is not installed'
+skipped_tests = $(unit_tests:=.skip)
+TESTS += $(skipped_tests)
+CLEANFILES += $(skipped_tests)
+$(skipped_tests):
+	@$(MKDIR_P) $(@D) && : >$@
+endif
