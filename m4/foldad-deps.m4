@@ -51,10 +51,11 @@ AC_DEFUN([FAD_CHECK_CONTENDERS], [
         [$ADOLC_CPPFLAGS], [$ADOLC_LIBS])
     FAD_OPTIONAL([ADOLC])
 
-    AC_ARG_VAR([SACADO_CPPFLAGS], [where Sacado.hpp is (-isystem /usr/include/trilinos)])
+    # Sacado_trad.hpp is the reverse mode alone; Sacado.hpp would ask for an MPI as well.
+    AC_ARG_VAR([SACADO_CPPFLAGS], [where Sacado_trad.hpp is (-isystem /usr/include/trilinos)])
     AC_ARG_VAR([SACADO_LIBS], [how to link with Sacado])
     : ${SACADO_CPPFLAGS="-isystem /usr/include/trilinos"}
-    FAD_CXX_LINKS([sacado], [[#include <Sacado.hpp>]],
+    FAD_CXX_LINKS([sacado], [[#include <Sacado_trad.hpp>]],
         [[Sacado::Rad::ADvar<double> a(1.0); return a.val() < 0;]],
         [$SACADO_CPPFLAGS], [$SACADO_LIBS])
     FAD_OPTIONAL([SACADO])

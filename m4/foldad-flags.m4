@@ -12,6 +12,9 @@ AC_DEFUN([FAD_CHECK_CXX], [
         CXXFLAGS=$fad_save_CXXFLAGS
         AC_LANG_POP([C++])
     ])
+    # what the checks use; empty where there is none
+    AS_IF([test "$fad_cv_cxx17" = yes], [CHECK_CXX=$CXX], [CHECK_CXX=])
+    AC_SUBST([CHECK_CXX])
     AM_CONDITIONAL([HAVE_CXX], [test "$fad_cv_cxx17" = yes])
 ])
 
@@ -45,6 +48,7 @@ AC_DEFUN([FAD_NO], [
 ])
 
 AC_DEFUN([FAD_SWITCHES], [
+    AC_SUBST([cross_compiling])
     AC_ARG_ENABLE([sanitizer], [AS_HELP_STRING([--enable-sanitizer=KIND],
         [build everything with a sanitizer: thread, address, undefined or address,undefined])],
         [], [enable_sanitizer=no])

@@ -1,5 +1,16 @@
 # Checks that are scripts. run-test is what "make check" runs every test by.
-EXTRA_DIST += scripts/run-test scripts/run-stress scripts/skip
+script_tests =
+script_tests += scripts/check-headers
+script_tests += scripts/check-layers
+script_tests += scripts/check-symbols
+script_tests += scripts/check-fences
+script_tests += scripts/check-install
+TESTS += $(script_tests)
+EXTRA_DIST += $(script_tests) scripts/common.sh scripts/run-test scripts/run-stress scripts/skip
 
 LOG_COMPILER = $(SHELL) $(srcdir)/scripts/run-test
-AM_TESTS_ENVIRONMENT = TEST_WRAPPER='$(TEST_WRAPPER)'; export TEST_WRAPPER;
+AM_TESTS_ENVIRONMENT = \
+	CC='$(CC)'; CXX='$(CHECK_CXX)'; MAKE='$(MAKE)'; NM='$(NM)'; OBJDUMP='$(OBJDUMP)'; PKG_CONFIG='$(PKG_CONFIG)'; \
+	SANITIZER_FLAGS='$(SANITIZER_FLAGS)'; HOST_CPU='$(host_cpu)'; CROSS_COMPILING='$(cross_compiling)'; \
+	TEST_WRAPPER='$(TEST_WRAPPER)'; \
+	export CC CXX MAKE NM OBJDUMP PKG_CONFIG SANITIZER_FLAGS HOST_CPU CROSS_COMPILING TEST_WRAPPER;

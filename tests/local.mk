@@ -17,3 +17,6 @@ CLEANFILES += $(skipped_tests)
 $(skipped_tests):
 	@$(MKDIR_P) $(@D) && : >$@
 endif
+
+# not built here: a user's program, for scripts/check-install
+EXTRA_DIST += tests/consumer.c
