@@ -37,6 +37,9 @@ AC_DEFUN([FAD_CHECK_FLAGS], [
         [aarch64], [],
         [AC_MSG_WARN([$host_cpu is not tested: x86_64 and aarch64 are])])
     AC_SUBST([AD_CFLAGS])
+    # for the benchmark's contenders, which run where they are built
+    AS_IF([test "$cross_compiling" = yes], [NATIVE_CFLAGS=$AD_CFLAGS], [NATIVE_CFLAGS=-march=native])
+    AC_SUBST([NATIVE_CFLAGS])
 ])
 
 # FAD_NO(FEATURE, HEADER, TEXT): --disable-FEATURE; off too where the system has no HEADER.
