@@ -1,0 +1,136 @@
+/* Logistic regression, taped: what a recorded operation costs, and how memory grows with the number of rows. */
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
+#include "benches.h"
+#include "hand.h"
+#include "harness.h"
+#include "others.h"
+#include "user.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void generate(struct logistic_problem *l, size_t n, size_t p)
+{
+    double *rows = bench_alloc((n * (p + 1) + HAND_SLACK) * sizeof *rows), *theta = bench_alloc(p * sizeof *theta);
+    for (size_t j = 0; j < p; j++)
+        theta[j] = bench_uniform(j) * 0.5;
+    for (size_t i = 0; i < n * (p + 1); i++)
+        rows[i] = bench_uniform(1000 + i);
+    for (size_t i = 0; i < n; i++)
+        rows[i * (p + 1) + p] = rows[i * (p + 1) + p] > 0;
+    memset(rows + n * (p + 1), 0, HAND_SLACK * sizeof *rows);
+    *l = (struct logistic_problem){n, p, rows, theta};
+}
+
+static void discard(struct logistic_problem *l)
+{
+    free((void *)l->rows);
+    free((void *)l->theta);
+}
+
+static void logistic_group(struct bench *b, const char *name, bench_call *call, double target_ns, size_t n, size_t p)
+{
+    struct logistic_problem problem;
+    unsigned many = b->options.workers;
+    char about[300];
+    const struct contender list[] = {
+        {"hand_gradient", logistic_gradient, 1, "serial"},
+        {"serial", logistic_value, 1, .outputs = 1},
+        {"simd_gradient", logistic_simd_gradient, 1, "hand_gradient"},
+        {"foldad", call, 1, "hand_gradient", .target = {0, target_ns}},
+        {"foldad", call, many, "foldad", .target = {many == 2 && n >= 10000 ? 1 / 1.85 : 0, 0}},
+        {"adolc", adolc_logistic, 1, "hand_gradient"},
+        {"adolc_rows", adolc_logistic_rows, 1, "hand_gradient"},
+        {"sacado", sacado_logistic, 1, "hand_gradient"},
+        {"sacado_rows", sacado_logistic_rows, 1, "hand_gradient"},
+    };
+    generate(&problem, n, p);
+    snprintf(about, sizeof about, "gradient over %zu rows in %zu parameters, %zu operations a row. serial: the value alone;\n"
+             "# adolc: one trace of everything, made once; adolc_rows: one trace of a row with its data as parameters;\n"
+             "# sacado: RAD over everything; sacado_rows: RAD swept after each row", n, p, 2 * p + 5);
+    bench_group(b, &(struct group){.name = name, .n = n, .about = about, .unit = "operation", .units = (double)(n * (2 * p + 5)),
+        .problem = &problem, .outputs = 1 + p, .tolerance = 1e-9, .list = list, .count = BENCH_COUNT(list)});
+    discard(&problem);
+}
+
+static void logistic_sizes(struct bench *b, const char *name, bench_call *call, double target_ns)
+{
+    bool quick = b->options.quick;
+    logistic_group(b, name, call, target_ns, quick ? 2000 : 100000, 20);
+    logistic_group(b, name, call, target_ns, quick ? 500 : 10000, 20);
+    logistic_group(b, name, call, target_ns, quick ? 100 : 1000, 200);
+}
+
+void bench_grad_logistic_taped(struct bench *b)
+{
+    logistic_sizes(b, "grad_logistic_taped", user_logistic, 5.0);
+}
+
+void bench_grad_logistic_taped_dot(struct bench *b)
+{
+    logistic_sizes(b, "grad_logistic_taped_dot", user_logistic_dot, 3.0);
+}
+
+static double peak_bytes(void)
+{
+    struct rusage r;
+    getrusage(RUSAGE_SELF, &r);
+    return (double)r.ru_maxrss * 1024;
+}
+
+/* In a child, so that neither earlier peaks nor freed memory count: what the gradient takes beside the data. */
+static int memory_of(const struct contender *c, size_t n, double *bytes)
+{
+    int status, ends[2], rc = 1;
+    pid_t child;
+    if (pipe(ends) != 0)
+        return 1;
+    child = fork();
+    if (child == 0) {
+        struct logistic_problem problem;
+        double out[21], before;
+        generate(&problem, n, 20);
+        before = peak_bytes();
+        rc = c->call(&problem, c->workers, out);
+        before = peak_bytes() - before;
+        _exit(rc || write(ends[1], &before, sizeof before) != sizeof before);
+    }
+    close(ends[1]);
+    if (child > 0 && read(ends[0], bytes, sizeof *bytes) == sizeof *bytes)
+        rc = 0;
+    close(ends[0]);
+    if (child > 0 && (waitpid(child, &status, 0) != child || status != 0))
+        rc = 1;
+    return rc;
+}
+
+void bench_grad_logistic_memory(struct bench *b)
+{
+    static const size_t sizes[] = {10000, 100000, 1000000};
+    const struct contender list[] = {
+        {"foldad", user_logistic, 1},
+        {"foldad", user_logistic, b->options.workers},
+        {"adolc", adolc_logistic, 1},
+        {"sacado", sacado_logistic, 1},
+        {"sacado_rows", sacado_logistic_rows, 1},
+    };
+    bench_about(b, "grad_logistic_memory", "peak memory of a gradient in 20 parameters beside its data; bytes, not ns");
+    for (size_t i = 0; i < BENCH_COUNT(list); i++) {
+        for (size_t s = 0; s < BENCH_COUNT(sizes) && list[i].call; s++) {
+            double bytes = 0;
+            struct figure f = {.name = "grad_logistic_memory", .contender = list[i].name, .workers = list[i].workers,
+                               .n = sizes[s], .unit = "byte", .samples = &bytes, .count = 1};
+            /* A trace of a million rows takes gigabytes. */
+            if ((b->options.quick || strncmp(list[i].name, "foldad", 6) != 0) && sizes[s] > 100000)
+                continue;
+            f.error = memory_of(&list[i], sizes[s], &bytes);
+            bench_figure(b, &f);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+/** @file hand.h  Values and gradients written by hand: scalar as one writes them, and for this machine's vectors.
+ * All are bench_calls; the plain ones give the value alone. */
+#ifndef BENCH_HAND_H
+#define BENCH_HAND_H
+
+#include "problems.h"
+
+typedef int hand_call(void *problem, unsigned workers, double *out);
+
+/* hand_logistic.c. The simd one reads HAND_SLACK doubles beyond the last row, which must be there and be finite. */
+enum { HAND_SLACK = 8 };
+hand_call logistic_value, logistic_gradient, logistic_simd_gradient;
+
+/* hand_sparse.c: struct sparse_problem */
+hand_call sparse_value, sparse_gradient;
+
+/* hand_models.c: struct models_problem */
+hand_call models_value, models_gradient;
+
+/* hand_gmm.c: struct gmm_problem */
+hand_call gmm_value, gmm_gradient;
+/* hand_gmm_simd.c */
+hand_call gmm_simd_gradient;
+
+#endif

@@ -1,0 +1,36 @@
+/** @file user.h  What users of foldad would write, compiled as they would compile it: -O2 and no more. The plain fib is
+ * here too, so that both have the same flags. */
+#ifndef BENCH_USER_H
+#define BENCH_USER_H
+
+#include <foldad/foldad.h>
+
+/* user_fib.c */
+long fib_plain(long n);        /* gcc inlines some levels of the recursion */
+long fib_plain_calls(long n);  /* it may not */
+long fib_reclaim(fad_worker *w, long n);
+long fib_join(fad_worker *w, long n);
+
+/* user_folds.c: struct fold_problem */
+int user_fold(void *problem, unsigned workers, double *out);
+int user_fold_squares(void *problem, unsigned workers, double *out);
+int user_loop_squares(void *problem, unsigned workers, double *out);
+int user_fold_costly(void *problem, unsigned workers, double *out);
+
+/* user_logistic.c */
+int user_logistic(void *problem, unsigned workers, double *out);
+int user_logistic_dot(void *problem, unsigned workers, double *out);
+
+/* user_sparse.c */
+int user_sparse(void *problem, unsigned workers, double *out);
+int user_sparse_touch(void *problem, unsigned workers, double *out);
+
+/* user_models.c */
+int user_models(void *problem, unsigned workers, double *out);
+int user_models_blocks(void *problem, unsigned workers, double *out);
+void user_models_forget(void); /* what user_models_blocks keeps between calls */
+
+/* user_gmm.c */
+int user_gmm(void *problem, unsigned workers, double *out);
+
+#endif

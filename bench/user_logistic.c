@@ -1,0 +1,48 @@
+/* Logistic regression as a term. */
+#include "user.h"
+
+#include "harness.h"
+#include "problems.h"
+
+static void finish(fad_tape *t, fad_real z, fad_real label, fad_real *y)
+{
+    *y = fad_sub(t, fad_log(t, fad_add(t, 1.0, fad_exp(t, z))), fad_mul(t, label, z));
+}
+
+/* 2 p + 5 operations, one by one. */
+static int row(fad_tape *t, size_t k, const fad_real *theta, const fad_real *x, fad_real *y, void *user)
+{
+    const struct logistic_problem *l = user;
+    fad_real z = fad_const(0);
+    (void)k;
+    for (size_t j = 0; j < l->p; j++)
+        z = fad_add(t, z, fad_mul(t, x[j], theta[j]));
+    finish(t, z, x[l->p], y);
+    return 0;
+}
+
+static int row_dot(fad_tape *t, size_t k, const fad_real *theta, const fad_real *x, fad_real *y, void *user)
+{
+    const struct logistic_problem *l = user;
+    (void)k;
+    finish(t, fad_dot(t, l->p, x, theta), x[l->p], y);
+    return 0;
+}
+
+static int gradient(void *problem, fad_term *term, unsigned workers, double *out)
+{
+    const struct logistic_problem *l = problem;
+    struct fad_sum s = {.terms = l->n, .shared_count = l->p, .shared = l->theta, .x = l->rows, .x_count = l->p + 1,
+                        .term = term, .user = problem, .term_operations = 2 * l->p + 5};
+    return fad_sum_gradient(bench_pool(workers), &s, out, out + 1, NULL);
+}
+
+int user_logistic(void *problem, unsigned workers, double *out)
+{
+    return gradient(problem, row, workers, out);
+}
+
+int user_logistic_dot(void *problem, unsigned workers, double *out)
+{
+    return gradient(problem, row_dot, workers, out);
+}
