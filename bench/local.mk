@@ -1,40 +1,49 @@
-# The benchmark: built and run by "make bench" only, BENCH_FLAGS are its arguments ("make bench BENCH_FLAGS=--json").
+# The benchmark: built and run by "make bench" only; BENCH_FLAGS are its arguments (make bench BENCH_FLAGS=--json).
 EXTRA_PROGRAMS += bench/foldad-bench
 bench_foldad_bench_SOURCES =
 bench_foldad_bench_SOURCES += bench/main.c bench/benches.h
 bench_foldad_bench_SOURCES += bench/harness.c bench/harness.h
 bench_foldad_bench_SOURCES += bench/report.c bench/report.h
-bench_foldad_bench_SOURCES += bench/spawn.c
-bench_foldad_bench_SOURCES += bench/folds.c
-bench_foldad_bench_SOURCES += bench/idle.c
-bench_foldad_bench_SOURCES += bench/user_fib.c bench/user_folds.c bench/user.h
-bench_foldad_bench_LDADD = $(bench_contenders) $(LDADD) $(bench_contender_libs)
+bench_foldad_bench_SOURCES += bench/spawn.c bench/folds.c bench/idle.c
+bench_foldad_bench_SOURCES += bench/grad_logistic.c bench/grad_models.c bench/grad_sparse.c
+bench_foldad_bench_LDADD = $(bench_parts) $(LDADD) $(bench_libs)
+bench_parts =
+bench_libs =
 
-# The contenders may use all of this machine: the library has to stand beside their best.
-bench_contenders = bench/libkernels.la
-bench_contender_libs =
-EXTRA_LTLIBRARIES += bench/libkernels.la
-bench_libkernels_la_SOURCES = bench/kernels.c bench/kernels.h bench/vector.h bench/problems.h bench/others.h
-bench_libkernels_la_CFLAGS = $(AM_CFLAGS) $(NATIVE_CFLAGS)
+# What users of foldad write, with the flags that users give.
+bench_parts += bench/libuser.la
+bench_libuser_la_SOURCES = bench/user.h bench/problems.h
+bench_libuser_la_SOURCES += bench/user_fib.c bench/user_folds.c
+bench_libuser_la_SOURCES += bench/user_logistic.c bench/user_models.c bench/user_sparse.c
+bench_libuser_la_CFLAGS = $(AM_CFLAGS) -O2
 
-if HAVE_OPENMP
-bench_contenders += bench/libopenmp.la
-bench_contender_libs += $(OPENMP_CFLAGS)
-EXTRA_LTLIBRARIES += bench/libopenmp.la
-bench_libopenmp_la_SOURCES = bench/openmp.c
+# Code written by hand, and the contenders, may use all of this machine: the library has to stand beside their best.
+bench_parts += bench/libhand.la
+bench_libhand_la_SOURCES = bench/hand.h bench/kernels.h bench/vector.h
+bench_libhand_la_SOURCES += bench/kernels.c
+bench_libhand_la_SOURCES += bench/hand_logistic.c bench/hand_models.c bench/hand_sparse.c
+bench_libhand_la_CFLAGS = $(AM_CFLAGS) $(NATIVE_CFLAGS)
+
+bench_libopenmp_la_SOURCES = bench/openmp.c bench/others.h
+bench_libopenmp_la_CPPFLAGS = $(AM_CPPFLAGS) -DHAVE_OPENMP
 bench_libopenmp_la_CFLAGS = $(AM_CFLAGS) $(NATIVE_CFLAGS) $(OPENMP_CFLAGS)
+if HAVE_OPENMP
+bench_parts += bench/libopenmp.la
+bench_libs += $(OPENMP_CFLAGS)
 endif
 
-# Their C++ runtime is named because the program itself is linked by the C compiler.
-if HAVE_TBB
-bench_contenders += bench/libtbb.la
-bench_contender_libs += $(TBB_LIBS) -lstdc++
-EXTRA_LTLIBRARIES += bench/libtbb.la
+# The C++ runtime is named because the program itself is linked by the C compiler.
 bench_libtbb_la_SOURCES = bench/tbb.cc
 bench_libtbb_la_CXXFLAGS = $(AM_CXXFLAGS) $(NATIVE_CFLAGS) $(TBB_CFLAGS)
+if HAVE_TBB
+bench_parts += bench/libtbb.la
+bench_libs += $(TBB_LIBS) -lstdc++
 endif
 
 bench: bench/foldad-bench$(EXEEXT)
 	bench/foldad-bench$(EXEEXT) $(BENCH_FLAGS)
 .PHONY: bench
+
+# outside the conditions, so that "make dist" has all of it and "make clean" knows all of it
+EXTRA_LTLIBRARIES += bench/libuser.la bench/libhand.la bench/libopenmp.la bench/libtbb.la
 CLEANFILES += $(EXTRA_PROGRAMS) $(EXTRA_LTLIBRARIES)
