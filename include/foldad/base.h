@@ -33,7 +33,7 @@ enum fad_status {
     FAD_EOVERFLOW = -3,      /**< a size, such as n * size, does not fit */
     FAD_EBUSY = -4,          /**< the object is in use by a call that has not returned */
     FAD_EHANDLE = -5,        /**< a fad_real of another tape, or of an earlier recording */
-    FAD_ETHREAD = -6,        /**< no thread could be started */
+    FAD_ETHREAD = -6,        /**< a thread could not be started */
     FAD_ESTACK = -7,         /**< too little stack is left to go one level deeper */
     FAD_EFORKED = -8,        /**< the process forked inside the call; this is the child */
     FAD_ESTALE = -9,         /**< what a program was recorded from has changed since */

@@ -31,7 +31,7 @@ typedef struct fad_task fad_task;     /**< caller's storage, usually on the stac
 struct fad_pool_options {
     unsigned workers;     /**< threads that compute, the calling one included; 0: FAD_WORKERS from the environment, or
                                what the affinity mask and the cgroup's CPU quota allow */
-    unsigned spin_us;     /**< how long an idle worker looks for work before it sleeps, in microseconds; 0: default */
+    unsigned spin_us;     /**< how long an idle worker looks for work before it sleeps, in microseconds; 0: 50 */
     size_t stack_bytes;   /**< stack of each thread; 0: the system's default */
     uint64_t reserved[4]; /**< zero */
 };
@@ -40,8 +40,7 @@ struct fad_pool_options {
  * Ownership: the caller destroys it; options may be NULL
  * Threads:   any
  * Errors:    FAD_EINVAL (workers above FAD_WORKERS_MAX, a stack smaller than the system allows, reserved not zero),
- *            FAD_ENOMEM, FAD_ETHREAD (not one of the threads could be started; with fewer than asked for it goes on:
- *            see fad_pool_workers) */
+ *            FAD_ENOMEM. When threads cannot be started it goes on with those it has got: see fad_pool_workers */
 FAD_API int fad_pool_create(fad_pool **pool, const struct fad_pool_options *options);
 
 /** Ends the threads and frees the pool; NULL does nothing.
@@ -60,9 +59,13 @@ FAD_API unsigned fad_pool_workers(const fad_pool *pool);
  * Errors:    body's code; FAD_EINVAL (NULL body), FAD_ESTACK, FAD_ENOMEM, FAD_EFORKED (the process forked inside: this is the child) */
 FAD_API int fad_pool_run(fad_pool *pool, int (*body)(fad_worker *w, void *arg), void *arg);
 
-/* ---- The rest of this header is the fast path. The fields are not for use by programs. ---- */
+/* ---- The rest of this header is the fast path. The fields are not for use by programs. ----
+ *
+ * A worker's tasks lie in one array. Places top .. bottom - 1 are public: thieves take from top. Places bottom .. tail - 1
+ * are private: the owner puts them there and takes them back without any atomic operation, and makes them all public
+ * when fewer public tasks are left than there are hungry workers, or none at all. */
 
-/** index is the task's place in the deque, or that place + FAD_UNPUBLISHED if no thief can see it. */
+/** index is the task's place in the deque, or that place + FAD_HIDDEN if it is not (or no longer) in it. */
 struct fad_task {
     int (*fn)(fad_worker *w, void *arg);
     void *arg;
@@ -71,55 +74,54 @@ struct fad_task {
     int status;                     /* fn's code, written before state becomes FAD_TASK_DONE */
 };
 
-/** What state becomes when a thief has finished. */
+/** What state becomes when somebody else has run the task. */
 #define FAD_TASK_DONE ((fad_worker *)(uintptr_t)1)
-/** Further ahead of bottom than a deque will ever move. */
-#define FAD_UNPUBLISHED (UINT64_C(1) << 62)
+/** Further ahead of tail than a deque will ever move. */
+#define FAD_HIDDEN (UINT64_C(1) << 62)
 
 /** The owner's words and the thieves' word lie 128 bytes apart (two lines: the prefetcher fetches pairs). */
 struct fad_worker {
-    FAD_ATOMIC(uint64_t) bottom;        /* owner writes, thieves read */
-    uint64_t limit;                     /* owner only: at this index a fork has to ask for room */
-    FAD_ATOMIC(fad_task *) * slot;      /* owner only: the slots of the current array */
-    uint64_t mask;                      /* owner only: its size - 1 */
-    const FAD_ATOMIC(uint32_t) * idle;  /* how many workers sleep; without membarrier never zero */
-    unsigned char pad_owner[128 - 5 * 8];
-    FAD_ATOMIC(uint64_t) top;           /* thieves and owner, by compare and swap */
+    uint64_t tail;                       /* owner only */
+    uint64_t limit;                      /* owner only: at this index a fork has to ask for room */
+    FAD_ATOMIC(fad_task *) * slot;       /* owner only: the slots of the current array */
+    uint64_t mask;                       /* owner only: their number - 1 */
+    const FAD_ATOMIC(uint32_t) * hungry; /* how many workers of the pool have nothing to do */
+    FAD_ATOMIC(uint64_t) bottom;         /* owner writes, thieves read */
+    unsigned char pad_owner[128 - 6 * 8];
+    FAD_ATOMIC(uint64_t) top;            /* thieves and owner, by compare and swap */
     unsigned char pad_thieves[128 - 8];
 };
 
-/** Out-of-line halves of the three inline functions below; not for use by programs. */
-FAD_API bool fad_fork_room(fad_worker *w, uint64_t bottom);
-FAD_API void fad_fork_wake(fad_worker *w);
+/** Out-of-line halves of the inline functions below; not for use by programs. */
+FAD_API bool fad_fork_room(fad_worker *w, uint64_t tail);
+FAD_API void fad_fork_publish(fad_worker *w);
 FAD_API bool fad_reclaim_slow(fad_worker *w, fad_task *t);
 
 /** Lets other workers run fn(their w, arg) until it is reclaimed or joined.
  * Ownership: t and what arg points to must live until then
- * Threads:   w is the calling thread's worker
- * Cost:      2 to 3 ns together with its reclaim; when a worker sleeps, one wake-up in flight at a time (some us) */
+ * Threads:   w is the calling thread's worker. Of the tasks forked while everybody is busy only some can be seen by a
+ *            worker that becomes idle; the others can from the next fork or reclaim on
+ * Cost:      1 to 2 ns together with its reclaim; when it has to wake a worker some us, one wake-up at a time */
 inline void fad_fork(fad_worker *w, fad_task *t, int (*fn)(fad_worker *w, void *arg), void *arg)
 {
-    /* relaxed: only this thread writes bottom */
-    uint64_t b = FAD_LOAD(&w->bottom, FAD_RELAXED);
+    uint64_t i = w->tail;
     t->fn = fn;
     t->arg = arg;
-    t->index = b;
-    /* relaxed: no thief knows t before [D1] */
+    t->index = i;
+    /* relaxed: no thief knows t before it is published */
     FAD_STORE(&t->state, (fad_worker *)0, FAD_RELAXED);
-    if (__builtin_expect((int64_t)(b - w->limit) >= 0, 0) && !fad_fork_room(w, b)) {
-        t->index = b + FAD_UNPUBLISHED;
+    if (__builtin_expect((int64_t)(i - w->limit) >= 0, 0) && !fad_fork_room(w, i)) {
+        t->index = i + FAD_HIDDEN;
         return;
     }
-    /* relaxed: made visible by [D1] */
-    FAD_STORE(&w->slot[b & w->mask], t, FAD_RELAXED);
-    /* [D1] */
-    FAD_STORE(&w->bottom, b + 1, FAD_FORK_PUBLISH);
-    /* [P1] bottom is stored before idle is read, as far as the compiler goes; the processor's half of the ordering is
-     * paid for by the sleeper's membarrier [P3], or, where there is none, idle is never 0 and fad_fork_wake pays. */
-    FAD_COMPILER_FENCE();
-    /* relaxed: see [P1] */
-    if (__builtin_expect(FAD_LOAD(w->idle, FAD_RELAXED) != 0, 0))
-        fad_fork_wake(w);
+    /* relaxed: published by fad_fork_publish */
+    FAD_STORE(&w->slot[i & w->mask], t, FAD_RELAXED);
+    w->tail = i + 1;
+    /* relaxed, all three: bottom is this thread's own word, top and hungry only decide when to publish. An old value
+     * delays that to the next fork; a worker that goes to sleep is woken by the publishing itself [P1]. */
+    if (__builtin_expect((int64_t)(FAD_LOAD(&w->bottom, FAD_RELAXED) - FAD_LOAD(&w->top, FAD_RELAXED)) <=
+                             (int64_t)FAD_LOAD(w->hungry, FAD_RELAXED), 0))
+        fad_fork_publish(w);
 }
 
 /** True: nobody has run t and nobody will, so the caller does, directly. False: it has been run, t->status has fn's code.
@@ -127,14 +129,15 @@ inline void fad_fork(fad_worker *w, fad_task *t, int (*fn)(fad_worker *w, void *
  * Tasks may be joined in any order; last in, first out is the fast one. */
 inline bool fad_reclaim(fad_worker *w, fad_task *t)
 {
-    uint64_t b = t->index;
-    /* relaxed: only this thread writes bottom */
-    if (__builtin_expect(FAD_LOAD(&w->bottom, FAD_RELAXED) != b + 1, 0))
+    uint64_t i = t->index;
+    /* relaxed: bottom is this thread's own word; at or above it no thief looks */
+    if (__builtin_expect(w->tail != i + 1 || (int64_t)(i - FAD_LOAD(&w->bottom, FAD_RELAXED)) < 0, 0))
         return fad_reclaim_slow(w, t);
-    /* [D2] */
-    (void)FAD_EXCHANGE(&w->bottom, b, FAD_RECLAIM_TAKE);
-    /* [D3] top below b: no thief can reach b any more without first seeing bottom == b */
-    return __builtin_expect((int64_t)(b - FAD_LOAD(&w->top, FAD_RECLAIM_TOP)) > 0, 1) || fad_reclaim_slow(w, t);
+    w->tail = i;
+    /* relaxed: as in fad_fork; what t's function will take long, others can begin with the rest meanwhile */
+    if (__builtin_expect(FAD_LOAD(w->hungry, FAD_RELAXED) != 0, 0))
+        fad_fork_publish(w);
+    return true;
 }
 
 /** Makes sure that t has run, here or elsewhere; returns fn's code, or FAD_EFORKED (see fad_pool_run). */

@@ -129,8 +129,10 @@ enum fad_inline_op { FAD_OP_ADD = 1, FAD_OP_SUB, FAD_OP_MUL, FAD_OP_DIV, FAD_OP_
  * itself before dropping it, and with 2^-60 that is never an invalid operation, an overflow or an underflow. */
 #define FAD_NO_PARTIAL 0x1p-60
 
-/** Out-of-line half of the inline operations: tape full, traced or in error, or a foreign operand. */
-FAD_API fad_real fad_record(fad_tape *t, unsigned op, fad_real a, fad_real b);
+/** Out-of-line half of the inline operations: tape full, traced or in error, or a foreign operand. The operands come in
+ * pieces because that costs the caller's fast path no packing. */
+FAD_API fad_real fad_record(fad_tape *t, unsigned op, double a, uint32_t a_id, uint32_t a_stamp, double b, uint32_t b_id,
+                            uint32_t b_stamp);
 
 /** Keeps the user's compiler from contracting the product v with a sum into an fma, which would change bits. */
 #if defined(__x86_64__)
@@ -210,7 +212,7 @@ inline fad_real fad_add(fad_tape *t, fad_real a, fad_real b)
     if ((a.id | b.id) == 0)
         return fad_const(v);
     if (fad_cold(t, a, b))
-        return fad_record(t, FAD_OP_ADD, a, b);
+        return fad_record(t, FAD_OP_ADD, a.value, a.id, a.stamp, b.value, b.id, b.stamp);
     return fad_push(t, v, a, 1.0, b, 1.0);
 }
 
@@ -221,7 +223,7 @@ inline fad_real fad_sub(fad_tape *t, fad_real a, fad_real b)
     if ((a.id | b.id) == 0)
         return fad_const(v);
     if (fad_cold(t, a, b))
-        return fad_record(t, FAD_OP_SUB, a, b);
+        return fad_record(t, FAD_OP_SUB, a.value, a.id, a.stamp, b.value, b.id, b.stamp);
     return fad_push(t, v, a, 1.0, b, -1.0);
 }
 
@@ -233,7 +235,7 @@ inline fad_real fad_mul(fad_tape *t, fad_real a, fad_real b)
     if ((a.id | b.id) == 0)
         return fad_const(v);
     if (fad_cold(t, a, b))
-        return fad_record(t, FAD_OP_MUL, a, b);
+        return fad_record(t, FAD_OP_MUL, a.value, a.id, a.stamp, b.value, b.id, b.stamp);
     return fad_push(t, v, a, a.id ? b.value : FAD_NO_PARTIAL, b, b.id ? a.value : FAD_NO_PARTIAL);
 }
 
@@ -244,7 +246,7 @@ inline fad_real fad_div(fad_tape *t, fad_real a, fad_real b)
     if ((a.id | b.id) == 0)
         return fad_const(v);
     if (fad_cold(t, a, b))
-        return fad_record(t, FAD_OP_DIV, a, b);
+        return fad_record(t, FAD_OP_DIV, a.value, a.id, a.stamp, b.value, b.id, b.stamp);
     return fad_push(t, v, a, a.id ? 1.0 / b.value : FAD_NO_PARTIAL, b, b.id ? -(v / b.value) : FAD_NO_PARTIAL);
 }
 
@@ -255,7 +257,7 @@ inline fad_real fad_neg(fad_tape *t, fad_real a)
     if (a.id == 0)
         return fad_const(-a.value);
     if (fad_cold(t, a, none))
-        return fad_record(t, FAD_OP_NEG, a, none);
+        return fad_record(t, FAD_OP_NEG, a.value, a.id, a.stamp, 0.0, 0, 0);
     return fad_push(t, -a.value, a, -1.0, none, FAD_NO_PARTIAL);
 }
 
@@ -268,7 +270,7 @@ inline fad_real fad_square(fad_tape *t, fad_real a)
     if (a.id == 0)
         return fad_const(v);
     if (fad_cold(t, a, none))
-        return fad_record(t, FAD_OP_SQUARE, a, none);
+        return fad_record(t, FAD_OP_SQUARE, a.value, a.id, a.stamp, 0.0, 0, 0);
     return fad_push(t, v, a, 2.0 * a.value, none, FAD_NO_PARTIAL);
 }
 
