@@ -62,10 +62,10 @@ static void start_threads(struct fadi_core *core, unsigned threads, size_t stack
         pthread_attr_setstacksize(&attributes, stack_bytes);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    while (core->threads < threads) {
-        if (pthread_create(&core->thread[core->threads], &attributes, fadi_thread_main, &core->worker[core->threads]))
+    for (unsigned i = 0; i < threads; i++) {
+        if (pthread_create(&core->thread[i], &attributes, fadi_thread_main, &core->worker[i]))
             break;
-        core->threads++;
+        FAD_STORE(&core->threads, i + 1, FAD_RELAXED); /* relaxed: a number for rough decisions */
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attributes);
@@ -95,7 +95,7 @@ void fadi_core_destroy(struct fadi_core *core)
 {
     FAD_STORE(&core->stop, 1, FADI_SEQ_CST); /* before the epoch goes up, after which sleepers look at it */
     fadi_lot_wake_all(&core->lot);
-    for (unsigned i = 0; i < core->threads; i++)
+    for (unsigned i = 0; i < fadi_core_threads(core); i++)
         pthread_join(core->thread[i], NULL);
     core_free(core);
 }

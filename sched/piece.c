@@ -188,7 +188,7 @@ static void plan_offers(struct piece *p)
 {
     struct fadi_fold *f = p->fold;
     p->check = SIZE_MAX;
-    if (!f->core || f->core->threads == 0 || p->end - p->lo < 2)
+    if (!f->core || fadi_core_threads(f->core) == 0 || p->end - p->lo < 2)
         return;
     start_clock(p);
     if (p->lo == 0 && !f->grain)

@@ -191,7 +191,7 @@ int fad_pool_destroy(fad_pool *pool)
 unsigned fad_pool_workers(const fad_pool *pool)
 {
     struct fadi_core *core = pool ? current_core((fad_pool *)pool) : NULL;
-    return core ? core->threads + 1 : 1;
+    return core ? fadi_core_threads(core) + 1 : 1;
 }
 
 struct body {

@@ -122,7 +122,7 @@ static fad_task *search(struct fadi_worker *w)
             break;
         for (unsigned i = 0; i < 8; i++)
             fadi_pause();
-        if (core->threads + 1 > core->cpus && round % 16 == 0)
+        if (fadi_core_threads(core) + 1 > core->cpus && round % 16 == 0)
             sched_yield();
     }
     if (fadi_lot_found(&core->lot) == 0 && t && fadi_core_visible(core)) /* [P3] */
@@ -159,7 +159,7 @@ static bool may_search(struct fadi_core *core)
 {
     uint32_t hungry = FAD_LOAD(&core->lot.hungry, FAD_RELAXED); /* relaxed, both: a rough limit */
     uint32_t searching = FAD_LOAD(&core->lot.searching, FAD_RELAXED);
-    uint32_t busy = core->threads + 1 > hungry ? core->threads + 1 - hungry : 0;
+    uint32_t workers = fadi_core_threads(core) + 1, busy = workers > hungry ? workers - hungry : 0;
     return searching < (busy / 2 > 1 ? busy / 2 : 1);
 }
 

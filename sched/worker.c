@@ -50,7 +50,7 @@ void fadi_execute(struct fadi_worker *w, fad_task *t)
 /* From some cycles to a fifth of a millisecond: short tasks end soon, long ones must not cost a CPU. */
 static void wait_a_little(const struct fadi_core *core, unsigned round)
 {
-    bool crowded = core->threads + 1 > core->cpus;
+    bool crowded = fadi_core_threads(core) + 1 > core->cpus;
     if (round < (crowded ? 16u : 256u)) {
         for (unsigned i = 0; i <= round / 4; i++)
             fadi_pause();
@@ -80,9 +80,8 @@ static void help(struct fadi_worker *w, fad_task *t)
         }
         if (thief && fadi_stack_left())
             x = fadi_deque_steal(&worker_of(thief)->deque, t, &lost);
-        if (x || !hungry) {
-            /* relaxed: a hint for those who decide whether to publish */
-            FADI_ADD(count, x ? (hungry ? (uint32_t)-1 : 0u) : 1u, FAD_RELAXED);
+        if (hungry == (x != NULL)) {
+            FADI_ADD(count, x ? (uint32_t)-1 : 1u, FAD_RELAXED); /* relaxed: a hint for those who may publish */
             hungry = !x;
         }
         if (x) {

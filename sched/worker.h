@@ -25,7 +25,8 @@ struct fadi_worker {
 struct fadi_core {
     struct fadi_lot lot;
     struct fadi_worker *worker;                /* slots: the threads' first, then the guests' */
-    unsigned threads, slots, cpus;
+    FAD_ATOMIC(uint32_t) threads;              /* that have been started; read it by fadi_core_threads */
+    unsigned slots, cpus;
     uint64_t spin_ns;
     uint64_t generation;                       /* of the process, see fadi_generation */
     pthread_t *thread;
@@ -46,6 +47,11 @@ uint64_t fadi_generation(void);
 struct fadi_core *fadi_core_create(unsigned threads, uint64_t spin_ns, size_t stack_bytes);
 /** Ends the threads. Not in the child of a fork: there they do not exist, and the memory stays. */
 void fadi_core_destroy(struct fadi_core *core);
+/** Threads of the pool. */
+static inline unsigned fadi_core_threads(const struct fadi_core *core)
+{
+    return FAD_LOAD(&core->threads, FAD_RELAXED); /* relaxed: changes only while the first threads look for work */
+}
 /** Is any guest slot taken? */
 bool fadi_core_busy(struct fadi_core *core);
 

@@ -102,7 +102,7 @@ FAD_API bool fad_reclaim_slow(fad_worker *w, fad_task *t);
  * Threads:   w is the calling thread's worker. Of the tasks forked while everybody is busy only some can be seen by a
  *            worker that becomes idle; the others can from the next fork or reclaim on
  * Cost:      1 to 2 ns together with its reclaim; when it has to wake a worker some us, one wake-up at a time */
-inline void fad_fork(fad_worker *w, fad_task *t, int (*fn)(fad_worker *w, void *arg), void *arg)
+FAD_API inline void fad_fork(fad_worker *w, fad_task *t, int (*fn)(fad_worker *w, void *arg), void *arg)
 {
     uint64_t i = w->tail;
     t->fn = fn;
@@ -127,7 +127,7 @@ inline void fad_fork(fad_worker *w, fad_task *t, int (*fn)(fad_worker *w, void *
 /** True: nobody has run t and nobody will, so the caller does, directly. False: it has been run, t->status has fn's code.
  * While a thief runs it, the caller works on tasks that descend from t, and on no others.
  * Tasks may be joined in any order; last in, first out is the fast one. */
-inline bool fad_reclaim(fad_worker *w, fad_task *t)
+FAD_API inline bool fad_reclaim(fad_worker *w, fad_task *t)
 {
     uint64_t i = t->index;
     /* relaxed: bottom is this thread's own word; at or above it no thief looks */
@@ -141,7 +141,7 @@ inline bool fad_reclaim(fad_worker *w, fad_task *t)
 }
 
 /** Makes sure that t has run, here or elsewhere; returns fn's code, or FAD_EFORKED (see fad_pool_run). */
-inline int fad_join(fad_worker *w, fad_task *t)
+FAD_API inline int fad_join(fad_worker *w, fad_task *t)
 {
     return fad_reclaim(w, t) ? t->fn(w, t->arg) : t->status;
 }
