@@ -1,4 +1,8 @@
 /* OpenMP. */
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
 #include "others.h"
 
 static long fib(long n)

@@ -6,11 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef BENCH_FLAGS
-#define BENCH_FLAGS "unknown"
+/* What the build passes. */
+#ifndef BENCH_HAND_FLAGS
+#define BENCH_HAND_FLAGS "unknown flags"
 #endif
 #ifndef BENCH_USER_FLAGS
-#define BENCH_USER_FLAGS "unknown"
+#define BENCH_USER_FLAGS "unknown flags"
 #endif
 
 static void print_processor(FILE *f)
@@ -40,7 +41,7 @@ void report_header(struct bench *b)
             "gcc",
 #endif
             __VERSION__);
-    fprintf(f, "# hand-written contenders and other libraries' code: %s\n", BENCH_FLAGS);
+    fprintf(f, "# hand-written contenders and other libraries' code: %s\n", BENCH_HAND_FLAGS);
     fprintf(f, "# what users of foldad write (terms, leaves, fib), and the plain fib: %s\n", BENCH_USER_FLAGS);
     print_processor(f);
     fprintf(f, "# contenders take turns, %u rounds; ratio = median over the median of the row named by against\n",

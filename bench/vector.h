@@ -44,6 +44,13 @@ static inline double v_total(vector v)
     return sum;
 }
 
+static inline vector v_larger(vector a, vector b)
+{
+    typedef long long mask __attribute__((vector_size(8 * LANES)));
+    mask m = a > b;
+    return (vector)(((mask)a & m) | ((mask)b & ~m));
+}
+
 static inline vector v_exp(vector x)
 {
 #if defined(__AVX512F__)
