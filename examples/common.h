@@ -15,8 +15,8 @@ struct program {
 /** Prints "NAME: sentence" and a hint at -h on stderr. Returns EXIT_INPUT. */
 int refuse(const struct program *program, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/** Prints "NAME: what: reason" for a library call that failed, with the element to blame if there is one (failure may be
- * NULL). Returns EXIT_WRONG. */
+/** Prints "NAME: what: reason" for a library call that failed, with the element to blame if there is one (failure may
+ * be NULL). Returns EXIT_WRONG. */
 int failed(const struct program *program, const char *what, int status, const struct fad_failure *failure);
 
 /** A whole number from low to high out of an option's argument, nothing else. False: complained about. */
@@ -26,7 +26,8 @@ bool option_count(const struct program *program, char option, const char *argume
 /** A finite number, nothing else. False: complained about. */
 bool option_number(const struct program *program, char option, const char *argument, double *value);
 
-/** For what getopt returns beside a program's options, with ":" in front of the option letters. Returns the exit code. */
+/** For what getopt returns beside a program's own options (the list of options starts with ":"). Returns the exit
+ * code. */
 int option_other(const struct program *program, int got, int letter);
 
 /** A pool of that many workers; 0: the library's default. False: complained about. */

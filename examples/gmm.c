@@ -7,8 +7,8 @@
  *     cc -O2 gmm.c gmm_file.c text.c common.c -o gmm $(pkg-config --cflags --libs libfoldad) -lm
  *     ./gmm data/gmm-test.txt
  *
- * The objective, for points x_n, logits alpha, means mu and lower triangular factors Q_k with diagonal exp(q_k) and strictly
- * lower part L_k:
+ * The objective, for points x_n, logits alpha, means mu and lower triangular factors Q_k with diagonal exp(q_k) and
+ * strictly lower part L_k:
  *
  *     - N D/2 log(2 pi) + sum_n logsumexp_k(alpha_k + sum(q_k) - |Q_k (x_n - mu_k)|^2 / 2) - N logsumexp(alpha)
  *     + sum_k [gamma^2/2 (|exp(q_k)|^2 + |L_k|^2) - m sum(q_k)] - K C
@@ -27,14 +27,14 @@
 static const struct program program = {
     "gmm",
     "usage: gmm [-w WORKERS] FILE\n"
-    "Objective and gradient of a Gaussian mixture in the format of ADBench. With FILE.txt, FILE.ref beside it (a value and\n"
+    "Objective and gradient of a Gaussian mixture in the format of ADBench. FILE.ref beside FILE.txt (a value, then\n"
     "the gradient, one number a line) is what the results are checked against.\n"
     "  -w WORKERS  threads that compute, the calling one included; default: FAD_WORKERS, or what the process may use\n"
     "  -h          this text\n"
     "exit code: 0; 1 results that do not agree with the reference, or a failure; 2 a wrong option or a damaged file\n"};
 
-/* The benchmark's own constant: its published values differ from exact ones in about the 14th digit, and a reference can
- * be met to 13 only with the same constant. */
+/* The benchmark's own constant: its published values differ from exact ones in about the 14th digit, and a reference
+ * can be met to 13 only with the same constant. */
 static const double benchmark_pi = 3.14159265359;
 
 /* What is allowed between results and reference: of the value relative, of a component c relative to max(1, |c|). */
@@ -53,7 +53,8 @@ static size_t below(size_t d, size_t j, size_t i)
 }
 
 /* |Q (x - mu)|^2. work: 2 d values */
-static fad_real distance(fad_tape *t, size_t d, const fad_real *x, const fad_real *mu, const fad_real *q, fad_real *work)
+static fad_real distance(fad_tape *t, size_t d, const fad_real *x, const fad_real *mu, const fad_real *q,
+                         fad_real *work)
 {
     const fad_real *lower = q + d;
     fad_real *centred = work, *line = work + d, sum = fad_const(0);
@@ -189,7 +190,8 @@ static int report(const struct gmm_problem *p, const struct result *r, const cha
         printf("  %-20s%34.16e\n", "reference", r->reference[0]);
         printf("  %-20s%20.2e%s\n", "relative deviation", relative, good ? "" : "  too much");
     }
-    printf("\n  %-20s%10s%24s%20s\n", "gradient", "count", "largest component", r->reference != NULL ? "deviation" : "");
+    printf("\n  %-20s%10s%24s%20s\n", "gradient", "count", "largest component",
+           r->reference != NULL ? "deviation" : "");
     good &= report_part("alpha", r, 0, k);
     good &= report_part("means", r, k, k * d);
     good &= report_part("covariance factors", r, k + k * d, k * p->factor);

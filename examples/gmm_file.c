@@ -9,6 +9,8 @@
 static bool row(struct text *text, const char *what, size_t count, double *values, struct complaint *complaint)
 {
     struct span line;
+    if (text->size == 0)
+        return text_complain(complaint, text->name, 1, "the file is empty");
     if (!text_line(text, &line))
         return text_complain(complaint, text->name, text->line, "the file ends here, before the last line of %s", what);
     return text_numbers(text, line, what, count, values, complaint);
@@ -67,8 +69,8 @@ static bool read_prior(struct text *text, struct gmm_problem *p, struct complain
     if (!(prior[0] > 0))
         return text_complain(complaint, text->name, text->line, "gamma is %.17g, but has to be above 0", prior[0]);
     if (!(prior[1] >= 0 && prior[1] <= (double)COUNT_MAX) || prior[1] != (double)(size_t)prior[1])
-        return text_complain(complaint, text->name, text->line, "m is %.17g, but has to be a whole number from 0 to %zu",
-                             prior[1], COUNT_MAX);
+        return text_complain(complaint, text->name, text->line,
+                             "m is %.17g, but has to be a whole number from 0 to %zu", prior[1], COUNT_MAX);
     p->gamma = prior[0];
     p->m = (size_t)prior[1];
     return text_ends(text, complaint);

@@ -1,7 +1,7 @@
 /** @file gmm_file.h  Reads Gaussian mixture problems in the format of the ADBench benchmark.
  *
- * Line 1 "D K N"; K lines of one alpha; K lines of D means; K lines of D(D+1)/2 entries of an inverse covariance factor; N
- * lines of D coordinates; a last line "gamma m". */
+ * Line 1 "D K N"; K lines of one alpha; K lines of D means; K lines of an inverse covariance factor, D(D+1)/2 numbers:
+ * the logarithms of the diagonal, then what is below it by columns; N lines of D coordinates; a last line "gamma m". */
 #ifndef EXAMPLES_GMM_FILE_H
 #define EXAMPLES_GMM_FILE_H
 

@@ -1,4 +1,4 @@
-/** @file model_check.h  Values and derivatives of the peak models by hand, in long double: what results are checked with. */
+/** @file model_check.h  Closed forms of the peak models and their derivatives, to check results with. */
 #ifndef EXAMPLES_MODEL_CHECK_H
 #define EXAMPLES_MODEL_CHECK_H
 
@@ -6,8 +6,8 @@
 
 #define MODEL_LN_2 0.69314718055994530942
 
-/** How far results are from the closed forms: each relative to the sum of the absolute values of what is added up in it, so
- * that cancellation in the formula itself does not count. */
+/** How far results are from the closed forms: each relative to the sum of the absolute values of what is added up in
+ * it, so that cancellation in the formula itself does not count. */
 struct deviation {
     double value, dx, parameter; /**< parameter: the largest of all models */
     double allowed;              /**< by rounding */

@@ -1,4 +1,4 @@
-/** @file model_file.h  Peak models as a program's own structures, and where they come from: a CSV file or a generator. */
+/** @file model_file.h  Peak models as a program's own structures; read from a CSV file, or generated. */
 #ifndef EXAMPLES_MODEL_FILE_H
 #define EXAMPLES_MODEL_FILE_H
 
@@ -7,7 +7,8 @@
 enum model_kind { MODEL_GAUSS, MODEL_LORENTZ, MODEL_VOIGT };
 enum { MODEL_KINDS = 3, MODEL_PARAMETERS_MAX = 4 };
 
-/** What parameter[] means. width is the standard deviation of a Gauss peak, the half width at half height of the others. */
+/** What parameter[] means. width is the standard deviation of a Gauss peak, for the others half the width at half
+ * height. */
 enum { MODEL_HEIGHT, MODEL_CENTRE, MODEL_WIDTH, MODEL_MIXING };
 
 /** One peak. Programs change parameter[] in place. */

@@ -1,9 +1,9 @@
-/* models: sum(m -> m(x), models) over models of different kinds, with the gradient with respect to x, which they share, and
- * with respect to every model's own parameters, which stay where they are: in the program's structures.
+/* models: sum(m -> m(x), models) over models of different kinds, with the gradient with respect to x, which they share,
+ * and with respect to every model's own parameters, which stay where they are: in the program's structures.
  *
- * It shows: blocks (struct fad_block) that point into structures, a term that chooses by kind, blocks of different lengths,
- * and that the structures may change between calls: after the first pass every height takes a step down its gradient, and
- * the same description is used again. All derivatives are checked against closed forms in long double.
+ * It shows: blocks (struct fad_block) that point into structures, a term that chooses by kind, blocks of different
+ * lengths, and that the structures may change between calls: after the first pass every height takes a step down its
+ * gradient, and the same blocks are used again. All derivatives are checked against closed forms in long double.
  *
  *     cc -O2 models.c model_check.c model_file.c text.c common.c -o models $(pkg-config --cflags --libs libfoldad) -lm
  *     ./models -n 100000
@@ -27,8 +27,8 @@ static const struct program program = {
     "  -n MODELS   how many models to generate, always the same ones; default: 10000\n"
     "  -x X        where to evaluate them; default: 0.25\n"
     "  -h          this text\n"
-    "FILE.csv: a first line kind,height,centre,width,mixing, then a model a line; kind is gauss, lorentz or voigt (alone\n"
-    "with a mixing).\n"
+    "FILE.csv: a first line kind,height,centre,width,mixing, then a model a line; kind is gauss, lorentz or\n"
+    "voigt (which alone has a mixing).\n"
     "exit code: 0; 1 derivatives that do not agree with the closed forms, or a failure; 2 a wrong option or file\n"};
 
 static const size_t models_default = 10000, models_most = 10000000;

@@ -1,9 +1,9 @@
 /* nist: a least-squares fit's objective and gradient, on the nonlinear regression sets of NIST's Statistical Reference
  * Datasets, whose answers are certified.
  *
- * It shows: a sum over rows of data with shared parameters (fad_sum_gradient), terms written once and used for value and
- * gradient, and the same bits for every number of workers. For each file it prints the residual sum of squares and its
- * gradient at the certified parameters and at NIST's two starting points, and checks the first against the file.
+ * It shows: a sum over rows of data with shared parameters (fad_sum_gradient), terms written once and used for value
+ * and gradient, and the same bits for every number of workers. For each file it prints the residual sum of squares and
+ * its gradient at the certified parameters and at NIST's two starting points, and checks the first against the file.
  *
  *     cc -O2 nist.c nist_models.c nist_file.c text.c common.c -o nist $(pkg-config --cflags --libs libfoldad) -lm
  *     ./nist data/Misra1a.dat data/Thurber.dat */
@@ -21,8 +21,8 @@
 static const struct program program = {
     "nist",
     "usage: nist [-w WORKERS] FILE...\n"
-    "Residual sums of squares and gradients of NIST StRD nonlinear regression files (https://www.itl.nist.gov/div898/strd/)\n"
-    "at the certified parameters and at both starting points.\n"
+    "Residual sums of squares and their gradients at the certified parameters and at both starting points of\n"
+    "nonlinear regression files of NIST StRD (https://www.itl.nist.gov/div898/strd/).\n"
     "  -w WORKERS  threads that compute, the calling one included; default: FAD_WORKERS, or what the process may use\n"
     "  -h          this text\n"
     "exit code: 0; 1 a sum that does not agree with the file, or a failure; 2 a wrong option or a damaged file\n"};
@@ -40,10 +40,10 @@ struct result {
     const double *parameter;
     double rss;
     double gradient[NIST_PARAMETERS_MAX];
-    /* The parameters of one model can differ by ten orders of magnitude (Nelson: 2.6 and 5.6e-9), and so can the components
-     * of the gradient; their plain norm is that of the component with the smallest unit. b_j * dF/db_j has the same unit for
-     * every j, that of F: it is how F changes with the logarithm of |b_j|. Certified values are rounded to 11 digits, so in
-     * this norm the gradient at the optimum shows the rounding of all parameters alike. */
+    /* The parameters of one model can differ by ten orders of magnitude (Nelson: 2.6 and 5.6e-9), and so can the
+     * components of the gradient; their plain norm is that of the component with the smallest unit. b_j * dF/db_j has
+     * the same unit for every j, that of F: it is how F changes with the logarithm of |b_j|. Certified values are
+     * rounded to 11 digits, so in this norm the gradient at the optimum shows the rounding of all parameters alike. */
     double scaled_norm;
     double plain_norm;
 };

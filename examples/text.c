@@ -146,7 +146,7 @@ static void sign(const char *s, size_t *i)
         ++*i;
 }
 
-/* strtod takes more than a data file may hold (hexadecimal, inf, nan, leading white space): the form is looked at first. */
+/* strtod takes more than a data file may hold (hexadecimal, inf, nan, leading blanks): the form is looked at first. */
 static bool decimal(const char *s)
 {
     size_t i = 0;
