@@ -43,7 +43,7 @@ static void core_free(struct fadi_core *core)
     }
     while (core->retired) { /* no thread is left */
         struct fadi_array *next = core->retired->next;
-        free(core->retired);
+        fadi_array_free(core->retired);
         core->retired = next;
     }
     free(core->thread);

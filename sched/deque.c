@@ -1,21 +1,10 @@
 #include "sched/deque.h"
 
-#include <stdlib.h>
-
 #include "sched/arch.h"
-
-/* Zeroed: after growth a thief may read a slot that was never copied (and then fail). */
-static struct fadi_array *array_new(uint64_t slots)
-{
-    struct fadi_array *a = calloc(1, sizeof *a + slots * sizeof a->slot[0]);
-    if (a)
-        a->mask = slots - 1;
-    return a;
-}
 
 bool fadi_deque_init(struct fadi_deque *d, uint64_t first, uint64_t slots)
 {
-    struct fadi_array *a = array_new(slots);
+    struct fadi_array *a = fadi_array_create(slots);
     if (!a)
         return false;
     d->pub.tail = first;
@@ -32,7 +21,7 @@ bool fadi_deque_init(struct fadi_deque *d, uint64_t first, uint64_t slots)
 void fadi_deque_fini(struct fadi_deque *d)
 {
     /* relaxed: the threads that used it have been joined */
-    free(FAD_LOAD(&d->array, FAD_RELAXED));
+    fadi_array_free(FAD_LOAD(&d->array, FAD_RELAXED));
 }
 
 /* Treiber push; the list is only ever taken as a whole. */
@@ -48,7 +37,7 @@ static bool grow(struct fadi_deque *d, uint64_t top, uint64_t tail)
 {
     struct fadi_array *old = FAD_LOAD(&d->array, FAD_RELAXED), *a; /* relaxed: own word */
     uint64_t slots = 2 * (old->mask + 1);
-    if (slots > FADI_DEQUE_MOST || !(a = array_new(slots)))
+    if (slots > FADI_DEQUE_MOST || !(a = fadi_array_create(slots)))
         return false;
     for (uint64_t i = top; i != tail; i++) {
         /* relaxed, both: own slots; visible to thieves through [D10] */

@@ -23,11 +23,19 @@
 
 #include "sched/order.h"
 
+/* A checker's atomics need a number. */
+#ifndef FADI_SLOT_BOUND
+#define FADI_SLOT_BOUND
+#endif
+
 struct fadi_array {
     struct fadi_array *next; /* in the retired list */
     uint64_t mask;
-    FAD_ATOMIC(fad_task *) slot[];
+    FAD_ATOMIC(fad_task *) slot[FADI_SLOT_BOUND];
 };
+
+struct fadi_array *fadi_array_create(uint64_t slots);
+void fadi_array_free(struct fadi_array *a);
 
 /** Slots of a new deque, and the most it grows to. */
 #define FADI_DEQUE_FIRST 64

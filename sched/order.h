@@ -12,11 +12,10 @@
 /* strong; a failed one is a relaxed load, whose value nobody uses */
 #define FADI_CAS(p, expected, v, order) \
     __atomic_compare_exchange_n((p), (expected), (v), 0, (order), __ATOMIC_RELAXED)
-#endif
-
 #define FADI_ACQUIRE __ATOMIC_ACQUIRE
 #define FADI_RELEASE __ATOMIC_RELEASE
 #define FADI_SEQ_CST __ATOMIC_SEQ_CST
+#endif
 
 /* ---- deque ---- */
 /* [D1] publish: bottom = tail. Release for the thief's [D6]: slots and tasks are written. seq_cst, and an exchange, for

@@ -38,10 +38,4 @@ void fadi_lot_wake(struct fadi_lot *lot);
 /** Everybody, unconditionally (the pool ends). */
 void fadi_lot_wake_all(struct fadi_lot *lot);
 
-/** Waits while *word == value, until woken; may return early. Wakes one waiter, or all. */
-void fadi_wait(FAD_ATOMIC(uint32_t) * word, uint32_t value);
-void fadi_wake(FAD_ATOMIC(uint32_t) * word, bool all);
-/** In the child of fork(): whoever held the mutex of the portable wait is gone. */
-void fadi_wait_forked(void);
-
 #endif

@@ -6,6 +6,7 @@
 #include "common/fpenv.h"
 #include "sched/arch.h"
 #include "sched/cpus.h"
+#include "sched/wait.h"
 
 struct fad_pool {
     FAD_ATOMIC(struct fadi_core *) core; /* replaced in the child of a fork */

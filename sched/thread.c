@@ -1,10 +1,7 @@
-/* The thieves' side: the threads of a pool, and where a thread finds its worker. */
+/* The threads of a pool, and what belongs to a thread: its workers and its stack. */
 #include "sched/worker.h"
 
-#include <stdlib.h>
-
 #include "common/fpenv.h"
-#include "sched/arch.h"
 
 static __thread struct fadi_frame *frames;
 
@@ -61,123 +58,6 @@ bool fadi_stack_left(void)
     return here < stack_low || here >= stack_high || here - stack_low >= FADI_STACK_RESERVE;
 }
 
-/* ---- looking for work ---- */
-
-bool fadi_core_visible(struct fadi_core *core)
-{
-    /* seq_cst: a slot that is taken for the first time is counted before anything is published in it, and this reads after
-     * the announcement [P2] or the end of a search [P3] */
-    uint32_t used = FAD_LOAD(&core->used, FADI_SEQ_CST);
-    for (uint32_t i = 0; i < used; i++)
-        if (fadi_deque_visible(&core->worker[i].deque))
-            return true;
-    return false;
-}
-
-/* xorshift (Marsaglia 2003): only spreads the thieves */
-static uint64_t next_random(struct fadi_worker *w)
-{
-    uint64_t x = w->random;
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    return w->random = x;
-}
-
-fad_task *fadi_steal_any(struct fadi_worker *w, bool *lost)
-{
-    struct fadi_core *core = w->core;
-    uint32_t used = FAD_LOAD(&core->used, FAD_RELAXED); /* relaxed: the look before sleeping decides */
-    uint32_t at = (uint32_t)((next_random(w) >> 32) * used >> 32);
-    bool any = false;
-    for (uint32_t i = 0; i < used; i++, at = at + 1 < used ? at + 1 : 0) {
-        fad_task *t;
-        if (&core->worker[at] == w)
-            continue;
-        t = fadi_deque_steal(&core->worker[at].deque, NULL, lost);
-        if (t)
-            return t;
-        any |= *lost;
-    }
-    *lost = any;
-    return NULL;
-}
-
-static bool stopping(struct fadi_core *core)
-{
-    return FAD_LOAD(&core->stop, FADI_ACQUIRE) != 0; /* acquire: what the destroyer did before; nothing depends on it */
-}
-
-/* Looks for up to spin_ns. Who finds something and was the last to search passes the search on: a publisher may have
- * counted on it. */
-static fad_task *search(struct fadi_worker *w)
-{
-    struct fadi_core *core = w->core;
-    uint64_t end = fadi_now_ns() + core->spin_ns;
-    fad_task *t;
-    bool lost;
-    fadi_lot_search(&core->lot);
-    for (unsigned round = 1; !(t = fadi_steal_any(w, &lost)); round++) {
-        if (!lost && (stopping(core) || (round % 16 == 0 && fadi_now_ns() >= end) || core->spin_ns == 0))
-            break;
-        for (unsigned i = 0; i < 8; i++)
-            fadi_pause();
-        if (fadi_core_threads(core) + 1 > core->cpus && round % 16 == 0)
-            sched_yield();
-    }
-    if (fadi_lot_found(&core->lot) == 0 && t && fadi_core_visible(core)) /* [P3] */
-        fadi_lot_wake(&core->lot);
-    return t;
-}
-
-static void free_retired(struct fadi_core *core)
-{
-    struct fadi_array *a = NULL;
-    if (FAD_LOAD(&core->retired, FAD_RELAXED)) /* relaxed: only whether there are any */
-        a = FADI_EXCHANGE(&core->retired, NULL, FADI_ACQUIRE); /* acquire, pairs with the push: a->next */
-    if (a)
-        fadi_rcu_synchronize(&core->retired);
-    while (a) {
-        struct fadi_array *next = a->next;
-        free(a);
-        a = next;
-    }
-}
-
-static void sleep_once(struct fadi_core *core)
-{
-    uint32_t epoch;
-    free_retired(core);
-    epoch = fadi_lot_announce(&core->lot); /* [P2] */
-    if (!stopping(core) && !fadi_core_visible(core))
-        fadi_lot_wait(&core->lot, epoch);
-    fadi_lot_leave(&core->lot);
-}
-
-/* Many searchers get in each other's way: at most half as many as work. */
-static bool may_search(struct fadi_core *core)
-{
-    uint32_t hungry = FAD_LOAD(&core->lot.hungry, FAD_RELAXED); /* relaxed, both: a rough limit */
-    uint32_t searching = FAD_LOAD(&core->lot.searching, FAD_RELAXED);
-    uint32_t workers = fadi_core_threads(core) + 1, busy = workers > hungry ? workers - hungry : 0;
-    return searching < (busy / 2 > 1 ? busy / 2 : 1);
-}
-
-static fad_task *wait_for_work(struct fadi_worker *w)
-{
-    struct fadi_core *core = w->core;
-    fad_task *t = NULL;
-    FADI_ADD(&core->lot.hungry, 1, FAD_RELAXED); /* relaxed, both: a hint for owners */
-    if (may_search(core))
-        t = search(w);
-    while (!t && !stopping(core)) {
-        sleep_once(core);
-        t = search(w);
-    }
-    FADI_ADD(&core->lot.hungry, (uint32_t)-1, FAD_RELAXED);
-    return t;
-}
-
 void *fadi_thread_main(void *arg)
 {
     struct fadi_worker *w = arg;
@@ -186,10 +66,10 @@ void *fadi_thread_main(void *arg)
     bool lost;
     (void)fadi_fp_enter();
     fadi_frame_push(&frame, w);
-    while ((t = wait_for_work(w)))
+    while ((t = fadi_find_work(w)))
         do
             fadi_execute(w, t);
         while ((t = fadi_steal_any(w, &lost)));
-    free_retired(w->core);
+    fadi_free_retired(w->core);
     return NULL;
 }

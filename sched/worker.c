@@ -1,7 +1,7 @@
 /* The owner's side: the out-of-line halves of fork and reclaim, and waiting in a join. */
 #include "sched/worker.h"
 
-#include "sched/arch.h"
+#include "sched/wait.h"
 
 extern inline void fad_fork(fad_worker *w, fad_task *t, int (*fn)(fad_worker *w, void *arg), void *arg);
 extern inline bool fad_reclaim(fad_worker *w, fad_task *t);
@@ -47,21 +47,6 @@ void fadi_execute(struct fadi_worker *w, fad_task *t)
     FAD_STORE(&t->state, FAD_TASK_DONE, FADI_STATE_DONE); /* [J2] */
 }
 
-/* From some cycles to a fifth of a millisecond: short tasks end soon, long ones must not cost a CPU. */
-static void wait_a_little(const struct fadi_core *core, unsigned round)
-{
-    bool crowded = fadi_core_threads(core) + 1 > core->cpus;
-    if (round < (crowded ? 16u : 256u)) {
-        for (unsigned i = 0; i <= round / 4; i++)
-            fadi_pause();
-    } else if (round < 512) {
-        sched_yield();
-    } else {
-        struct timespec t = {0, round < 1024 ? 20000 : 200000};
-        nanosleep(&t, NULL);
-    }
-}
-
 /* Waits until a thief has finished t, and meanwhile works for him: leapfrogging (Wagner and Calder, PPoPP 1993). What lies
  * in his deque while he runs t descends from t, because his deque was empty when he took it: a worker steals only then. */
 static void help(struct fadi_worker *w, fad_task *t)
@@ -88,7 +73,7 @@ static void help(struct fadi_worker *w, fad_task *t)
             fadi_execute(w, x);
             round = 0;
         } else {
-            wait_a_little(w->core, round++);
+            fadi_back_off(round++, fadi_core_threads(w->core) + 1 > w->core->cpus);
         }
     }
     if (hungry)

@@ -66,7 +66,7 @@ bool fadi_hungry(const struct fadi_worker *w);
 /** Is any of them awake? (a hint) */
 bool fadi_anyone_awake(const struct fadi_worker *w);
 
-/* The rest is between worker.c, thread.c and pool.c. */
+/* The rest is between worker.c, idle.c, thread.c and pool.c. */
 
 /** Runs a stolen task. */
 void fadi_execute(struct fadi_worker *w, fad_task *t);
@@ -76,6 +76,10 @@ bool fadi_stack_left(void);
 bool fadi_core_visible(struct fadi_core *core);
 /** Takes a task from somebody; *lost as in fadi_deque_steal. */
 fad_task *fadi_steal_any(struct fadi_worker *w, bool *lost);
+/** Searches and sleeps until there is something to do; NULL: the pool ends. */
+fad_task *fadi_find_work(struct fadi_worker *w);
+/** Frees replaced arrays, after a grace period. */
+void fadi_free_retired(struct fadi_core *core);
 /** Main function of a thread of the pool; arg is its struct fadi_worker. */
 void *fadi_thread_main(void *arg);
 /** The current thread's worker for this core, or NULL. */

@@ -10,8 +10,7 @@
 #define FAD_ATOMIC(type) type
 #define FAD_LOAD(p, order) __atomic_load_n((p), (order))
 #define FAD_STORE(p, v, order) __atomic_store_n((p), (v), (order))
-#endif
-
 #define FAD_RELAXED __ATOMIC_RELAXED
+#endif
 
 #endif
