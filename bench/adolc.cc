@@ -1,20 +1,20 @@
-/* ADOL-C: traced once, then evaluated again and again. */
+/* ADOL-C. Traced once and then evaluated: a block of terms whose data are parameters of the trace, which stays in the cache
+ * that way, again and again with other data. _whole is one trace of everything. */
 #include "others.h"
 #include "terms.hh"
+
+#include <algorithm>
 
 #include <adolc/adolc.h>
 
 namespace {
 
-/* Buffers so large that no trace goes to a file. */
-constexpr std::size_t BUFFER = std::size_t(1) << 29;
+enum Tag : short { LOGISTIC = 1, WHOLE, GMM };
 
-enum Tag : short { LOGISTIC = 1, ROW, GMM };
-
-void start(short tag)
-{
-    trace_on(tag, 1, BUFFER, BUFFER, BUFFER, BUFFER);
-}
+/* A block of terms: how many, and how many numbers each has. */
+struct Block {
+    std::size_t terms, width;
+};
 
 std::vector<adouble> independents(const double *theta, std::size_t p)
 {
@@ -31,95 +31,125 @@ void finish(adouble &sum)
     trace_off();
 }
 
-/* One forward sweep that keeps what the reverse sweep needs, and that. */
+/* One forward sweep that keeps what the reverse sweep needs, and that; adds to out. */
 int evaluate(short tag, std::size_t p, const double *theta, double *out)
 {
-    double one = 1;
-    int rc = zos_forward(tag, 1, static_cast<int>(p), 1, theta, out);
-    if (rc >= 0)
-        rc = fos_reverse(tag, 1, static_cast<int>(p), &one, out + 1);
-    return rc < 0;
+    std::vector<double> one(1 + p);
+    double weight = 1;
+    if (zos_forward(tag, 1, static_cast<int>(p), 1, theta, one.data()) < 0 ||
+        fos_reverse(tag, 1, static_cast<int>(p), &weight, one.data() + 1) < 0)
+        return 1;
+    for (std::size_t j = 0; j <= p; j++)
+        out[j] += one[j];
+    return 0;
 }
 
-/* Whether the trace is of another problem than the last one; problems are told apart by their contents' addresses. */
-bool changed(const double *&last, std::size_t &last_n, const double *now, std::size_t n)
+/* The largest number of terms that divides n and gives about as many operations as fit the cache. */
+std::size_t block_of(std::size_t n, std::size_t operations)
 {
-    const bool other = last != now || last_n != n;
-    last = now;
-    last_n = n;
-    return other;
+    std::size_t terms = std::max<std::size_t>(1, std::min(n, 25000 / operations));
+    while (n % terms)
+        terms--;
+    return terms;
 }
 
-void trace_logistic(const logistic_problem &l)
+int evaluate_blocks(short tag, std::size_t n, Block block, const double *data, std::size_t p, const double *theta, double *out)
 {
-    start(LOGISTIC);
-    {
-        std::vector<adouble> theta = independents(l.theta, l.p);
-        adouble sum = 0;
-        for (std::size_t i = 0; i < l.n; i++) {
-            const double *row = l.rows + i * (l.p + 1);
-            sum += logistic_row(l.p, theta.data(), row, row[l.p]);
-        }
-        finish(sum);
+    std::vector<double> parameters(block.terms * block.width);
+    std::fill(out, out + 1 + p, 0.0);
+    for (std::size_t first = 0; first < n; first += block.terms) {
+        std::copy_n(data + first * block.width, parameters.size(), parameters.begin());
+        set_param_vec(tag, parameters.size(), parameters.data());
+        if (evaluate(tag, p, theta, out))
+            return 1;
     }
+    return 0;
 }
 
-void trace_row(const logistic_problem &l)
-{
-    start(ROW);
+/* Whether a trace is of another problem than the one before; problems are told apart by their data's address and size. */
+struct Traced {
+    const double *data = nullptr;
+    std::size_t n = 0;
+
+    bool anew(const double *now, std::size_t now_n)
     {
-        std::vector<adouble> theta = independents(l.theta, l.p);
-        adouble z = theta[0] * mkparam(l.rows[0]);
-        for (std::size_t j = 1; j < l.p; j++)
-            z += theta[j] * mkparam(l.rows[j]);
-        adouble y = log(exp(z) + 1.0) - z * mkparam(l.rows[l.p]);
-        finish(y);
+        const bool other = data != now || n != now_n;
+        data = now;
+        n = now_n;
+        return other;
     }
+};
+
+void trace_logistic(const logistic_problem &l, std::size_t terms)
+{
+    trace_on(LOGISTIC, 1);
+    std::vector<adouble> theta = independents(l.theta, l.p);
+    adouble sum = 0;
+    for (std::size_t i = 0; i < terms; i++) {
+        const double *row = l.rows + i * (l.p + 1);
+        sum += logistic_row(l.p, theta.data(), [row](std::size_t j) { return mkparam(row[j]); });
+    }
+    finish(sum);
+}
+
+struct larger {
+    adouble operator()(const adouble &a) const { return a; }
+    adouble operator()(const adouble &a, const adouble &b) const { return fmax(a, b); }
+};
+
+void trace_gmm(const gmm_problem &g, std::size_t terms)
+{
+    trace_on(GMM, 1);
+    std::vector<adouble> theta = independents(g.theta, g.p);
+    const gmm_prepared<adouble> prepared(g, theta.data());
+    adouble sum = 0;
+    for (std::size_t k = 0; k < terms; k++) {
+        const double *x = g.points + k * g.d;
+        std::vector<adouble> point(g.d);
+        for (std::size_t i = 0; i < g.d; i++)
+            point[i] = mkparam(x[i]);
+        sum += gmm_point(g, theta.data(), prepared, [&point](std::size_t i) { return point[i]; }, larger());
+    }
+    finish(sum);
 }
 
 } // namespace
 
 int adolc_logistic(void *problem, unsigned, double *out)
 {
-    static const double *last;
-    static std::size_t last_n;
+    static Traced traced;
     const auto &l = *static_cast<const logistic_problem *>(problem);
-    if (changed(last, last_n, l.rows, l.n))
-        trace_logistic(l);
-    return evaluate(LOGISTIC, l.p, l.theta, out);
+    const Block block = {block_of(l.n, 2 * l.p + 5), l.p + 1};
+    if (traced.anew(l.rows, l.n))
+        trace_logistic(l, block.terms);
+    return evaluate_blocks(LOGISTIC, l.n, block, l.rows, l.p, l.theta, out);
 }
 
-int adolc_logistic_rows(void *problem, unsigned, double *out)
+/* Traces every time. The buffers are so large that no trace goes to a file. */
+int adolc_logistic_whole(void *problem, unsigned, double *out)
 {
-    static const double *last;
-    static std::size_t last_n;
+    const std::size_t buffer = std::size_t(1) << 29;
     const auto &l = *static_cast<const logistic_problem *>(problem);
-    std::vector<double> one(1 + l.p), data(l.p + 1);
-    if (changed(last, last_n, l.rows, l.n))
-        trace_row(l);
     std::fill(out, out + 1 + l.p, 0.0);
-    for (std::size_t i = 0; i < l.n; i++) {
-        const double *row = l.rows + i * (l.p + 1);
-        std::copy(row, row + l.p + 1, data.begin());
-        set_param_vec(ROW, l.p + 1, data.data());
-        if (evaluate(ROW, l.p, l.theta, one.data()))
-            return 1;
-        for (std::size_t j = 0; j <= l.p; j++)
-            out[j] += one[j];
+    trace_on(WHOLE, 1, buffer, buffer, buffer, buffer);
+    {
+        std::vector<adouble> theta = independents(l.theta, l.p);
+        adouble sum = 0;
+        for (std::size_t i = 0; i < l.n; i++) {
+            const double *row = l.rows + i * (l.p + 1);
+            sum += logistic_row(l.p, theta.data(), [row](std::size_t j) { return row[j]; });
+        }
+        finish(sum);
     }
-    return 0;
+    return evaluate(WHOLE, l.p, l.theta, out);
 }
 
 int adolc_gmm(void *problem, unsigned, double *out)
 {
-    static const double *last;
-    static std::size_t last_n;
+    static Traced traced;
     const auto &g = *static_cast<const gmm_problem *>(problem);
-    if (changed(last, last_n, g.points, g.n)) {
-        start(GMM);
-        std::vector<adouble> theta = independents(g.theta, g.p);
-        adouble sum = gmm_sum(g, theta.data(), [](const adouble &x) { return x.getValue(); });
-        finish(sum);
-    }
-    return evaluate(GMM, g.p, g.theta, out);
+    const Block block = {block_of(g.n, g.k * (g.d * (g.d + 5) + 4)), g.d};
+    if (traced.anew(g.points, g.n))
+        trace_gmm(g, block.terms);
+    return evaluate_blocks(GMM, g.n, block, g.points, g.p, g.theta, out);
 }

@@ -46,14 +46,12 @@ static void logistic_group(struct bench *b, const char *name, bench_call *call, 
         {"foldad", call, 1, "hand_gradient", .target = {0, target_ns}},
         {"foldad", call, many, "foldad", .target = {many == 2 && n >= 10000 ? 1 / 1.85 : 0, 0}},
         {"adolc", adolc_logistic, 1, "hand_gradient"},
-        {"adolc_rows", adolc_logistic_rows, 1, "hand_gradient"},
         {"sacado", sacado_logistic, 1, "hand_gradient"},
-        {"sacado_rows", sacado_logistic_rows, 1, "hand_gradient"},
     };
     generate(&problem, n, p);
     snprintf(about, sizeof about, "gradient over %zu rows in %zu parameters, %zu operations a row. serial: the value alone;\n"
-             "# adolc: one trace of everything, made once; adolc_rows: one trace of a row with its data as parameters;\n"
-             "# sacado: RAD over everything; sacado_rows: RAD swept after each row", n, p, 2 * p + 5);
+             "# adolc: a block of rows is traced once, then evaluated with each block's data; sacado: RAD, swept after every 16 rows",
+             n, p, 2 * p + 5);
     bench_group(b, &(struct group){.name = name, .n = n, .about = about, .unit = "operation", .units = (double)(n * (2 * p + 5)),
         .problem = &problem, .outputs = 1 + p, .tolerance = 1e-9, .list = list, .count = BENCH_COUNT(list)});
     discard(&problem);
@@ -117,10 +115,12 @@ void bench_grad_logistic_memory(struct bench *b)
         {"foldad", user_logistic, 1},
         {"foldad", user_logistic, b->options.workers},
         {"adolc", adolc_logistic, 1},
+        {"adolc_whole", adolc_logistic_whole, 1},
         {"sacado", sacado_logistic, 1},
-        {"sacado_rows", sacado_logistic_rows, 1},
+        {"sacado_whole", sacado_logistic_whole, 1},
     };
-    bench_about(b, "grad_logistic_memory", "peak memory of a gradient in 20 parameters beside its data; bytes, not ns");
+    bench_about(b, "grad_logistic_memory", "peak memory of a gradient in 20 parameters beside its data; bytes, not ns.\n"
+                "# _whole: one recording of all rows");
     for (size_t i = 0; i < BENCH_COUNT(list); i++) {
         for (size_t s = 0; s < BENCH_COUNT(sizes) && list[i].call; s++) {
             double bytes = 0;

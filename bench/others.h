@@ -15,7 +15,7 @@ other_call openmp_fib, tbb_fib, tbb_fib_invoke;
 /* struct fold_problem */
 other_call openmp_sum, openmp_fold, tbb_fold, openmp_costly, tbb_costly;
 /* adolc.cc and sacado.cc */
-other_call adolc_logistic, adolc_logistic_rows, sacado_logistic, sacado_logistic_rows;
+other_call adolc_logistic, adolc_logistic_whole, sacado_logistic, sacado_logistic_whole;
 other_call adolc_gmm, sacado_gmm;
 
 #ifdef __cplusplus
@@ -35,12 +35,12 @@ other_call adolc_gmm, sacado_gmm;
 #endif
 #ifndef HAVE_ADOLC
 #define adolc_logistic NULL
-#define adolc_logistic_rows NULL
+#define adolc_logistic_whole NULL
 #define adolc_gmm NULL
 #endif
 #ifndef HAVE_SACADO
 #define sacado_logistic NULL
-#define sacado_logistic_rows NULL
+#define sacado_logistic_whole NULL
 #define sacado_gmm NULL
 #endif
 #endif

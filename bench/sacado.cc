@@ -1,6 +1,9 @@
-/* Sacado's reverse mode (RAD), which records while it computes and sweeps once. */
+/* Sacado's reverse mode (RAD), which records while it computes and then sweeps. Swept after every few terms, so that the
+ * recording stays in the cache and the parameters, made anew each time, cost little; _whole is swept once. */
 #include "others.h"
 #include "terms.hh"
+
+#include <algorithm>
 
 #include <Sacado_trad.hpp>
 
@@ -8,56 +11,62 @@ namespace {
 
 using Real = Sacado::Rad::ADvar<double>;
 
-double value(const Real &x)
-{
-    return x.val();
-}
-
 void sweep(const Real &sum, const std::vector<Real> &theta, double *out)
 {
     Real::Gradcomp();
-    out[0] = sum.val();
+    out[0] += sum.val();
     for (std::size_t j = 0; j < theta.size(); j++)
-        out[1 + j] = theta[j].adj();
+        out[1 + j] += theta[j].adj();
 }
+
+void logistic(const logistic_problem &l, std::size_t block, double *out)
+{
+    std::fill(out, out + 1 + l.p, 0.0);
+    for (std::size_t first = 0; first < l.n; first += block) {
+        std::vector<Real> theta(l.theta, l.theta + l.p);
+        Real sum = 0.0;
+        for (std::size_t i = first; i < std::min(first + block, l.n); i++) {
+            const double *row = l.rows + i * (l.p + 1);
+            sum += logistic_row(l.p, theta.data(), [row](std::size_t j) { return row[j]; });
+        }
+        sweep(sum, theta, out);
+    }
+}
+
+struct larger {
+    double operator()(const Real &a) const { return a.val(); }
+    double operator()(double a, const Real &b) const { return std::max(a, b.val()); }
+};
 
 } // namespace
 
 int sacado_logistic(void *problem, unsigned, double *out)
 {
-    const auto &l = *static_cast<const logistic_problem *>(problem);
-    std::vector<Real> theta(l.theta, l.theta + l.p);
-    Real sum = 0.0;
-    for (std::size_t i = 0; i < l.n; i++) {
-        const double *row = l.rows + i * (l.p + 1);
-        sum += logistic_row(l.p, theta.data(), row, row[l.p]);
-    }
-    sweep(sum, theta, out);
+    logistic(*static_cast<const logistic_problem *>(problem), 16, out);
     return 0;
 }
 
-/* Swept after each row, so that the recording stays in the cache; the parameters are made anew each time. */
-int sacado_logistic_rows(void *problem, unsigned, double *out)
+int sacado_logistic_whole(void *problem, unsigned, double *out)
 {
     const auto &l = *static_cast<const logistic_problem *>(problem);
-    std::vector<double> one(1 + l.p);
-    std::fill(out, out + 1 + l.p, 0.0);
-    for (std::size_t i = 0; i < l.n; i++) {
-        const double *row = l.rows + i * (l.p + 1);
-        std::vector<Real> theta(l.theta, l.theta + l.p);
-        Real y = logistic_row(l.p, theta.data(), row, row[l.p]);
-        sweep(y, theta, one.data());
-        for (std::size_t j = 0; j <= l.p; j++)
-            out[j] += one[j];
-    }
+    logistic(l, l.n, out);
     return 0;
 }
 
 int sacado_gmm(void *problem, unsigned, double *out)
 {
     const auto &g = *static_cast<const gmm_problem *>(problem);
-    std::vector<Real> theta(g.theta, g.theta + g.p);
-    Real sum = gmm_sum(g, theta.data(), value);
-    sweep(sum, theta, out);
+    const std::size_t block = 8;
+    std::fill(out, out + 1 + g.p, 0.0);
+    for (std::size_t first = 0; first < g.n; first += block) {
+        std::vector<Real> theta(g.theta, g.theta + g.p);
+        const gmm_prepared<Real> prepared(g, theta.data());
+        Real sum = 0.0;
+        for (std::size_t k = first; k < std::min(first + block, g.n); k++) {
+            const double *x = g.points + k * g.d;
+            sum += gmm_point(g, theta.data(), prepared, [x](std::size_t i) { return x[i]; }, larger());
+        }
+        sweep(sum, theta, out);
+    }
     return 0;
 }

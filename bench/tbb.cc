@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
 #include <tbb/parallel_invoke.h>
 #include <tbb/parallel_reduce.h>
 #include <tbb/task_arena.h>
@@ -16,6 +17,8 @@ namespace {
 /* Runs work with so many threads; without an arena of its own where TBB's default has that many, which is faster. */
 template <typename Work> auto with_workers(unsigned workers, const Work &work)
 {
+    /* Without it there are never more threads than processors. */
+    static const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 1024);
     static std::vector<std::unique_ptr<tbb::task_arena>> arenas;
     if (tbb::this_task_arena::max_concurrency() == static_cast<int>(workers))
         return work();

@@ -1,4 +1,4 @@
-/** @file terms.hh  The terms once more, for operator-overloading numbers. */
+/** @file terms.hh  The terms once more, for operator-overloading numbers. Data is double or what the library wants it to be. */
 #ifndef BENCH_TERMS_HH
 #define BENCH_TERMS_HH
 
@@ -7,68 +7,63 @@
 #include <cmath>
 #include <vector>
 
-/** Data is double, or ADOL-C's parameter. */
-template <typename Real, typename Data>
-Real logistic_row(std::size_t p, const Real *theta, const Data *row, const Data &label)
+/** data(i): the row's i-th number. */
+template <typename Real, typename Data> Real logistic_row(std::size_t p, const Real *theta, const Data &data)
 {
     using std::exp;
     using std::log;
-    Real z = theta[0] * row[0];
+    Real z = theta[0] * data(0);
     for (std::size_t j = 1; j < p; j++)
-        z += theta[j] * row[j];
-    return log(exp(z) + 1.0) - z * label;
+        z += theta[j] * data(j);
+    return log(exp(z) + 1.0) - z * data(p);
 }
 
-/** One component's exponent; e is exp(q), sum_q its sum: neither depends on the point. */
-template <typename Real>
-Real gmm_exponent(std::size_t d, const double *x, const Real &offset, const Real *mu, const Real *e, const Real *l, Real *c)
-{
-    Real quad = 0.0;
-    for (std::size_t i = 0; i < d; i++)
-        c[i] = x[i] - mu[i];
-    for (std::size_t i = 0; i < d; l += i, i++) {
-        Real v = e[i] * c[i];
-        for (std::size_t m = 0; m < i; m++)
-            v += l[m] * c[m];
-        quad += v * v;
-    }
-    return offset - 0.5 * quad;
-}
+/** What does not depend on the point: exp(q), and alpha + sum of q. */
+template <typename Real> struct gmm_prepared {
+    std::vector<Real> e, offset;
 
-/** The largest exponent as a plain number is subtracted: it drops out of the derivatives. */
-template <typename Real, typename Value> Real gmm_logsumexp(const std::vector<Real> &s, Value value)
-{
-    using std::exp;
-    using std::log;
-    double most = value(s[0]);
-    for (const Real &one : s)
-        most = value(one) > most ? value(one) : most;
-    Real sum = exp(s[0] - most);
-    for (std::size_t j = 1; j < s.size(); j++)
-        sum += exp(s[j] - most);
-    return most + log(sum);
-}
-
-template <typename Real, typename Value> Real gmm_sum(const gmm_problem &g, const Real *theta, Value value)
-{
-    using std::exp;
-    const std::size_t d = g.d, K = g.k, nl = d * (d - 1) / 2;
-    const Real *alpha = theta, *mu = alpha + K, *q = mu + K * d, *l = q + K * d;
-    std::vector<Real> e(K * d), offset(K), s(K), c(d);
-    Real sum = 0.0;
-    for (std::size_t j = 0; j < K; j++) {
-        offset[j] = alpha[j];
-        for (std::size_t i = 0; i < d; i++) {
-            e[j * d + i] = exp(q[j * d + i]);
-            offset[j] += q[j * d + i];
+    gmm_prepared(const gmm_problem &g, const Real *theta) : e(g.k * g.d), offset(g.k)
+    {
+        using std::exp;
+        const Real *q = theta + g.k + g.k * g.d;
+        for (std::size_t j = 0; j < g.k; j++) {
+            offset[j] = theta[j];
+            for (std::size_t i = 0; i < g.d; i++) {
+                e[j * g.d + i] = exp(q[j * g.d + i]);
+                offset[j] += q[j * g.d + i];
+            }
         }
     }
-    for (std::size_t k = 0; k < g.n; k++) {
-        for (std::size_t j = 0; j < K; j++)
-            s[j] = gmm_exponent(d, g.points + k * d, offset[j], mu + j * d, &e[j * d], l + j * nl, c.data());
-        sum += gmm_logsumexp(s, value);
+};
+
+/** The shift of logsumexp, on which the result does not depend, starts as larger(s_0) and goes on as larger(shift, s_j). */
+template <typename Real, typename Data, typename Larger>
+Real gmm_point(const gmm_problem &g, const Real *theta, const gmm_prepared<Real> &prepared, const Data &data, const Larger &larger)
+{
+    using std::exp;
+    using std::log;
+    const std::size_t d = g.d, K = g.k;
+    const Real *mu = theta + K, *l = mu + 2 * K * d;
+    std::vector<Real> s(K), c(d);
+    for (std::size_t j = 0; j < K; j++, mu += d) {
+        Real quad = 0.0;
+        for (std::size_t i = 0; i < d; i++)
+            c[i] = data(i) - mu[i];
+        for (std::size_t i = 0; i < d; l += i, i++) {
+            Real v = prepared.e[j * d + i] * c[i];
+            for (std::size_t m = 0; m < i; m++)
+                v += l[m] * c[m];
+            quad += v * v;
+        }
+        s[j] = prepared.offset[j] - 0.5 * quad;
     }
-    return sum;
+    auto most = larger(s[0]);
+    for (std::size_t j = 1; j < K; j++)
+        most = larger(most, s[j]);
+    Real sum = exp(s[0] - most);
+    for (std::size_t j = 1; j < K; j++)
+        sum += exp(s[j] - most);
+    return log(sum) + most;
 }
 
 #endif
