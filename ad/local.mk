@@ -1,3 +1,19 @@
 # The derivatives. On x86-64 these files are compiled with AVX2 and FMA.
 # One line a file: libad_la_SOURCES += ad/NAME.c
 # Files that ask which processor this is (ad/cpu*.c) must run on any: libbaseline_la_SOURCES += ad/cpu.c
+libad_la_SOURCES += ad/accumulate.c
+libad_la_SOURCES += ad/arena.c
+libad_la_SOURCES += ad/describe.c
+libad_la_SOURCES += ad/digest.c
+libad_la_SOURCES += ad/keep.c
+libad_la_SOURCES += ad/math.c
+libad_la_SOURCES += ad/nary.c
+libad_la_SOURCES += ad/ops.c
+libad_la_SOURCES += ad/record.c
+libad_la_SOURCES += ad/reverse.c
+libad_la_SOURCES += ad/stock.c
+libad_la_SOURCES += ad/sum.c
+libad_la_SOURCES += ad/tape.c
+libad_la_SOURCES += ad/taped.c
+libad_la_SOURCES += ad/accumulate.h ad/call.h ad/math.h ad/op.h ad/stock.h ad/tape.h
+libbaseline_la_SOURCES += ad/cpu.c

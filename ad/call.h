@@ -1,0 +1,89 @@
+/** @file call.h  One call of a sum: what the description was checked and worked out to, and what the call needs meanwhile.
+ *
+ *   describe.c   the checks, the default leaf, where the elements' own numbers are
+ *   taped.c      elements, one after the other, on a tape
+ *   keep.c       tapes and stores that are kept between calls
+ *   sum.c        the public calls
+ *
+ * Threads: a call is written before the fold starts and read only while it runs, except through stock.h and
+ * accumulate.h and in the rows of outputs, which belong to one element each. */
+#ifndef FADI_CALL_H
+#define FADI_CALL_H
+
+#include <foldad/sum.h>
+
+#include "ad/accumulate.h"
+#include "ad/tape.h"
+
+/** What a call would otherwise allocate each time; one call uses it at a time. */
+struct fadi_store {
+    struct fadi_accs accs;
+    fad_real *shared;
+    size_t shared_room;
+};
+
+struct fadi_call {
+    const struct fad_sum *s;
+    size_t n, first, leaf;
+    size_t y_count;
+    const char *reason; /* static; why the description was refused */
+
+    bool wants_shared, wants_x; /* gradients that are asked for */
+    bool records;               /* at least one of them */
+    uint32_t stamp;             /* of the shared parameters' handles */
+    fad_real *shared;           /* P handles */
+    size_t base;                /* first local id; pages of one output are base / FADI_PAGE */
+    size_t lines;               /* that hold shared parameters, in a row */
+    bool marks;                 /* sweeps note the lines that they touch */
+    struct fadi_store *store;
+
+    size_t x_total;   /* entries of one output's x gradient, as it is built aside */
+    size_t *x_starts; /* x_blocks: where each element's entries begin; n + 1 of them */
+    double *x_built;  /* y_count * x_total */
+
+    double *term_values;    /* fad_sum_terms: n * y_count */
+    double *term_gradients; /* n * y_count * P */
+};
+
+/** An element's own numbers. */
+struct fadi_span {
+    const double *data;
+    size_t count;
+    size_t start; /* of its gradient in one output's part of x_built */
+};
+
+/** Checks s; fills n, first, leaf, y_count. FAD_OK, FAD_EINVAL, FAD_EOVERFLOW, FAD_EUNSUPPORTED. */
+int fadi_describe(struct fadi_call *c, const struct fad_sum *s);
+/** Where element k's numbers are. FAD_OK or FAD_EINVAL. */
+int fadi_locate(const struct fadi_call *c, size_t k, struct fadi_span *x);
+/** x_total, x_starts and x_built, for a gradient of x. FAD_OK, FAD_EINVAL, FAD_EOVERFLOW, FAD_ENOMEM. */
+int fadi_prepare_x(struct fadi_call *c);
+/** Copies x_built to where the user wants it. */
+void fadi_deliver_x(fad_pool *pool, const struct fadi_call *c, double *x_gradient);
+
+/** The accumulator of the fold. */
+struct fadi_total {
+    struct fadi_acc *shared; /* NULL: nothing yet */
+    double value[];          /* y_count */
+};
+void fadi_total_identity(void *total, void *call);
+void fadi_total_combine(void *left, const void *right, void *call);
+/** fad_leaf and fad_body; user is the call. */
+int fadi_taped_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed);
+int fadi_taped_terms(size_t begin, size_t end, void *call, size_t *failed);
+
+/** Tapes and stores: kept from call to call. NULL without memory. */
+struct fadi_tape *fadi_keep_tape(void);
+void fadi_keep_tape_back(struct fadi_tape *t);
+struct fadi_store *fadi_keep_store(void);
+void fadi_keep_store_back(struct fadi_store *store);
+
+/** Whether this processor can run the rest of the library. */
+bool fadi_cpu_supported(void);
+/** The public calls, once that is known. */
+int fadi_sum_value(fad_pool *pool, const struct fad_sum *s, double *value);
+int fadi_sum_gradient(fad_pool *pool, const struct fad_sum *s, double *value, double *shared_gradient,
+                      double *x_gradient);
+int fadi_sum_terms(fad_pool *pool, const struct fad_sum *s, double *values, double *gradients);
+
+#endif

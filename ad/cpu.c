@@ -1,0 +1,39 @@
+/** @file cpu.c  The entries that ask which processor this is: compiled for any, unlike the rest of this directory. */
+#include "ad/call.h"
+
+bool fadi_cpu_supported(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+    return true;
+#endif
+}
+
+fad_tape *fad_tape_create(void)
+{
+    return fadi_cpu_supported() ? (fad_tape *)fadi_tape_new() : NULL;
+}
+
+static int unsupported(const struct fad_sum *s)
+{
+    if (s && s->failure)
+        *s->failure = (struct fad_failure){FAD_EUNSUPPORTED, SIZE_MAX, 0, "this processor has no AVX2 and FMA"};
+    return FAD_EUNSUPPORTED;
+}
+
+int fad_sum_value(fad_pool *pool, const struct fad_sum *s, double *value)
+{
+    return fadi_cpu_supported() ? fadi_sum_value(pool, s, value) : unsupported(s);
+}
+
+int fad_sum_gradient(fad_pool *pool, const struct fad_sum *s, double *value, double *shared_gradient,
+                     double *x_gradient)
+{
+    return fadi_cpu_supported() ? fadi_sum_gradient(pool, s, value, shared_gradient, x_gradient) : unsupported(s);
+}
+
+int fad_sum_terms(fad_pool *pool, const struct fad_sum *s, double *values, double *gradients)
+{
+    return fadi_cpu_supported() ? fadi_sum_terms(pool, s, values, gradients) : unsupported(s);
+}

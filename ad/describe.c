@@ -1,0 +1,203 @@
+/** @file describe.c  What a description means: checks, the default leaf, where the elements' own numbers are. */
+#include <stdlib.h>
+
+#include "ad/call.h"
+
+static int refuse(struct fadi_call *c, const char *reason)
+{
+    c->reason = reason;
+    return FAD_EINVAL;
+}
+
+/* The formula in sum.h, in doubles only where it cannot matter: nowhere. */
+static size_t default_leaf(const struct fad_sum *s, size_t n)
+{
+    size_t w = s->term_operations ? s->term_operations : 64;
+    size_t a = s->uniform ? 512 : 4096 / w ? 4096 / w : 1;
+    size_t m = s->shared_count / w * 2 + (s->shared_count % w * 2 + w - 1) / w; /* ceil(2 P / w) without 2 P */
+    size_t cap = s->uniform && n / 64 < 64 ? 64 : n / 64;
+    size_t bound = a > m ? a : m, leaf = 1;
+    if (cap < 1)
+        cap = 1;
+    if (bound > cap)
+        bound = cap;
+    while (leaf <= bound / 2)
+        leaf *= 2;
+    return leaf;
+}
+
+static int check_x(struct fadi_call *c, const struct fad_sum *s)
+{
+    if (s->x_blocks)
+        return s->x_offsets ? refuse(c, "both x_offsets and x_blocks are given") : FAD_OK;
+    if (s->x_offsets) {
+        size_t begin = s->x_offsets[c->first], end = s->x_offsets[c->first + c->n];
+        if (begin > end)
+            return refuse(c, "x_offsets decrease");
+        return begin < end && !s->x ? refuse(c, "x is NULL") : FAD_OK;
+    }
+    return s->x_count && c->n && !s->x ? refuse(c, "x is NULL") : FAD_OK;
+}
+
+static int check(struct fadi_call *c, const struct fad_sum *s)
+{
+    if (!s->term)
+        return refuse(c, "term is NULL");
+    if (s->first > s->terms || s->count > s->terms - s->first)
+        return refuse(c, "first and count reach beyond terms");
+    if (s->shared_count && !s->shared)
+        return refuse(c, "shared is NULL");
+    if (s->touch_count && !s->touch)
+        return refuse(c, "touch is NULL");
+    if (s->leaf > FAD_LEAF_MAX || s->grain > FAD_LEAF_MAX)
+        return refuse(c, "leaf or grain is above FAD_LEAF_MAX");
+    for (size_t i = 0; i < sizeof s->reserved / sizeof s->reserved[0]; i++)
+        if (s->reserved[i])
+            return refuse(c, "reserved words are not zero");
+    return FAD_OK;
+}
+
+int fadi_describe(struct fadi_call *c, const struct fad_sum *s)
+{
+    *c = (struct fadi_call){.s = s};
+    if (!s)
+        return refuse(c, "the description is NULL");
+    int rc = check(c, s);
+    if (rc)
+        return rc;
+    c->first = s->first;
+    c->n = s->count ? s->count : s->terms - s->first;
+    c->y_count = s->y_count ? s->y_count : 1;
+    c->leaf = s->leaf ? s->leaf : default_leaf(s, c->n);
+    rc = check_x(c, s);
+    if (rc)
+        return rc;
+    if (s->program) {
+        c->reason = "this version runs no programs";
+        return FAD_EUNSUPPORTED;
+    }
+    /* ids are 32 bits wide, and a row of adjoints has room for a recording behind the shared parameters */
+    if (s->shared_count > FADI_ID_END / 2 || c->y_count > SIZE_MAX / 64 / (s->shared_count + 1)) {
+        c->reason = "too many shared parameters or values";
+        return FAD_EOVERFLOW;
+    }
+    return FAD_OK;
+}
+
+size_t fad_sum_leaf(const struct fad_sum *s)
+{
+    struct fadi_call c;
+    return fadi_describe(&c, s) ? 0 : c.leaf;
+}
+
+int fadi_locate(const struct fadi_call *c, size_t k, struct fadi_span *x)
+{
+    const struct fad_sum *s = c->s;
+    size_t i = k - c->first;
+    if (s->x_blocks) {
+        x->data = s->x_blocks[k].data;
+        x->count = s->x_blocks[k].count;
+        x->start = c->x_starts ? c->x_starts[i] : 0;
+        return x->count && !x->data ? FAD_EINVAL : FAD_OK;
+    }
+    if (s->x_offsets) {
+        size_t begin = s->x_offsets[k], end = s->x_offsets[k + 1], origin = s->x_offsets[c->first];
+        /* every one is compared with the ends: what a worker writes must stay inside whatever the others are */
+        if (begin < origin || begin > end || end > s->x_offsets[c->first + c->n])
+            return FAD_EINVAL;
+        x->data = s->x ? s->x + begin : NULL;
+        x->count = end - begin;
+        x->start = begin - origin;
+        return FAD_OK;
+    }
+    x->data = s->x ? s->x + k * (s->x_stride ? s->x_stride : s->x_count) : NULL;
+    x->count = s->x_count;
+    x->start = i * s->x_count;
+    return FAD_OK;
+}
+
+/* ---- The gradient with respect to x ---- */
+
+/* Only blocks whose gradient is wanted take room. */
+static int add_up_blocks(struct fadi_call *c)
+{
+    if (c->n >= SIZE_MAX / sizeof *c->x_starts)
+        return FAD_EOVERFLOW;
+    c->x_starts = malloc((c->n + 1) * sizeof *c->x_starts);
+    if (!c->x_starts)
+        return FAD_ENOMEM;
+    c->x_starts[0] = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct fad_block *b = c->s->x_blocks + c->first + i;
+        if (__builtin_add_overflow(c->x_starts[i], b->gradient ? b->count : 0, c->x_starts + i + 1))
+            return FAD_EOVERFLOW;
+    }
+    c->x_total = c->x_starts[c->n];
+    return FAD_OK;
+}
+
+int fadi_prepare_x(struct fadi_call *c)
+{
+    const struct fad_sum *s = c->s;
+    size_t bytes;
+    int rc = FAD_OK;
+    if (s->x_blocks)
+        rc = add_up_blocks(c);
+    else if (s->x_offsets)
+        c->x_total = s->x_offsets[c->first + c->n] - s->x_offsets[c->first];
+    else if (s->x_stride && s->x_stride < s->x_count && c->n > 1)
+        return refuse(c, "a gradient of elements that overlap");
+    else if (__builtin_mul_overflow(c->n, s->x_count, &c->x_total))
+        return FAD_EOVERFLOW;
+    if (rc)
+        return rc;
+    if (__builtin_mul_overflow(c->x_total, c->y_count, &bytes) || __builtin_mul_overflow(bytes, sizeof(double), &bytes))
+        return FAD_EOVERFLOW;
+    c->x_built = malloc(bytes ? bytes : 1);
+    return c->x_built ? FAD_OK : FAD_ENOMEM;
+}
+
+struct delivery {
+    const struct fadi_call *c;
+    double *x_gradient;
+    size_t apart; /* from one output's gradient to the next one's */
+};
+
+static int deliver(size_t begin, size_t end, void *user, size_t *failed)
+{
+    const struct delivery *d = user;
+    const struct fadi_call *c = d->c;
+    const struct fad_sum *s = c->s;
+    size_t stride = s->x_stride ? s->x_stride : s->x_count;
+    (void)failed;
+    for (size_t k = begin; k < end; k++)
+        for (size_t o = 0; o < c->y_count; o++) {
+            struct fadi_span x;
+            double *to;
+            fadi_locate(c, k, &x);
+            if (s->x_blocks) {
+                to = s->x_blocks[k].gradient;
+                to = to ? to + o * x.count : NULL;
+            } else {
+                to = d->x_gradient + o * d->apart + (s->x_offsets ? s->x_offsets[k] : k * stride);
+            }
+            for (size_t j = 0; to && j < x.count; j++)
+                to[j] = c->x_built[o * c->x_total + x.start + j];
+        }
+    return FAD_OK;
+}
+
+void fadi_deliver_x(fad_pool *pool, const struct fadi_call *c, double *x_gradient)
+{
+    const struct fad_sum *s = c->s;
+    struct delivery d = {c, x_gradient, 0};
+    struct fad_fold_options options = {.leaf = 1024, .first = c->first};
+    size_t failed;
+    if (s->x_offsets)
+        d.apart = s->x_offsets[s->terms];
+    else if (!s->x_blocks)
+        d.apart = s->terms * (s->x_stride ? s->x_stride : s->x_count);
+    /* Nothing may fail any more: what the workers cannot do is done here. */
+    if (fad_for(pool, c->n, deliver, &d, &options))
+        deliver(c->first, c->first + c->n, &d, &failed);
+}

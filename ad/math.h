@@ -1,0 +1,81 @@
+/** @file math.h  The elementary functions: the same bits from every machine that has a fused multiply-add.
+ *
+ * SLEEF's deterministic family, whose scalar and vector variants agree on x86-64 and AArch64; libm differs between
+ * versions and machines. What the family gets wrong is repaired here, and what it lacks is built from it.
+ * The prototypes are our own because sleef.h shows them only to some settings of the compiler. */
+#ifndef FADI_MATH_H
+#define FADI_MATH_H
+
+#include <math.h>
+
+#ifdef __FAST_MATH__
+#error "-ffast-math would change results"
+#endif
+
+#define FADI_SLEEF1(name, symbol)                                                                             \
+    double symbol(double);                                                                                    \
+    static inline double fadi_##name(double x)                                                                \
+    {                                                                                                         \
+        return symbol(x);                                                                                     \
+    }
+#define FADI_SLEEF2(name, symbol)                                                                             \
+    double symbol(double, double);                                                                            \
+    static inline double fadi_##name(double x, double y)                                                      \
+    {                                                                                                         \
+        return symbol(x, y);                                                                                  \
+    }
+FADI_SLEEF1(exp, Sleef_finz_expd1_u10purecfma)
+FADI_SLEEF1(expm1, Sleef_finz_expm1d1_u10purecfma)
+FADI_SLEEF1(log, Sleef_finz_logd1_u10purecfma)
+FADI_SLEEF1(log1p, Sleef_finz_log1pd1_u10purecfma)
+FADI_SLEEF1(sin, Sleef_finz_sind1_u10purecfma)
+FADI_SLEEF1(cos, Sleef_finz_cosd1_u10purecfma)
+FADI_SLEEF1(tan, Sleef_finz_tand1_u10purecfma)
+FADI_SLEEF1(asin, Sleef_finz_asind1_u10purecfma)
+FADI_SLEEF1(acos, Sleef_finz_acosd1_u10purecfma)
+FADI_SLEEF1(atan, Sleef_finz_atand1_u10purecfma)
+FADI_SLEEF1(sinh, Sleef_finz_sinhd1_u10purecfma)
+FADI_SLEEF1(cosh, Sleef_finz_coshd1_u10purecfma)
+FADI_SLEEF1(tanh, Sleef_finz_tanhd1_u10purecfma)
+FADI_SLEEF1(cbrt, Sleef_finz_cbrtd1_u10purecfma)
+FADI_SLEEF1(erf, Sleef_finz_erfd1_u10purecfma)
+FADI_SLEEF1(erfc, Sleef_finz_erfcd1_u15purecfma)
+FADI_SLEEF1(lgamma, Sleef_finz_lgammad1_u10purecfma)
+FADI_SLEEF1(tgamma_raw, Sleef_finz_tgammad1_u10purecfma)
+FADI_SLEEF1(sinpi, Sleef_finz_sinpid1_u05purecfma)
+FADI_SLEEF1(cospi, Sleef_finz_cospid1_u05purecfma)
+FADI_SLEEF2(pow, Sleef_finz_powd1_u10purecfma)
+FADI_SLEEF2(atan2, Sleef_finz_atan2d1_u10purecfma)
+FADI_SLEEF2(hypot, Sleef_finz_hypotd1_u05purecfma)
+#undef FADI_SLEEF1
+#undef FADI_SLEEF2
+
+/** The scalar and vector variants disagree on the sign of a zero result: it is +. */
+static inline double fadi_tgamma(double x)
+{
+    return fadi_tgamma_raw(x) + 0.0;
+}
+
+/** -1, 0, 1 or NaN. */
+static inline double fadi_sign(double x)
+{
+    return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x * 0.0;
+}
+
+double fadi_log1pexp(double x);
+/** fadi_log1pexp and its derivative, for the price of one exponential. */
+double fadi_log1pexp_both(double x, double *partial);
+/** 1 / (1 + e^-x) */
+double fadi_logistic(double x);
+/** 1 / cosh(x)^2; 1 - tanh^2 would cancel. */
+double fadi_sech2(double x);
+/** 2 / sqrt(pi) * e^(-x^2) */
+double fadi_gauss(double x);
+/** Derivative of lgamma; NaN at its poles. */
+double fadi_digamma(double x);
+/** Derivative of x^y with respect to x. */
+double fadi_pow_base(double x, double y);
+/** u / (x^2 + y^2), 0 at the origin. */
+double fadi_atan2_partial(double u, double x, double y);
+
+#endif

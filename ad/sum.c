@@ -1,0 +1,257 @@
+/** @file sum.c  The public calls: prepare, fold, deliver, clean up. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ad/call.h"
+
+/* With at most so many shared parameters all lines count as touched: noting them would cost more than moving them. */
+#define MARKS_FROM 1024u
+/* Totals up to this size are on the stack. */
+#define SMALL_VALUES 8u
+
+static const char *reason_of(int status)
+{
+    switch (status) {
+    case FAD_EHANDLE:
+        return "an operand or result comes from another tape or from an earlier element";
+    case FAD_EINVAL:
+        return "this element's x_offsets, block or touch is invalid, or a callback got FAD_EINVAL";
+    case FAD_ENOMEM:
+        return "no memory";
+    case FAD_EOVERFLOW:
+        return "a size does not fit, or a term has about 2^32 operations";
+    default:
+        return NULL;
+    }
+}
+
+/* A failure before or after the fold. */
+static int fail(const struct fadi_call *c, int status)
+{
+    const char *reason = c->reason ? c->reason : reason_of(status);
+    if (status && c->s && c->s->failure)
+        *c->s->failure = (struct fad_failure){status, SIZE_MAX, 0, reason ? reason : fad_strerror(status)};
+    return status;
+}
+
+/* A failure of the fold, which knows the element. */
+static int fail_at(const struct fadi_call *c, int status, const struct fad_failure *why)
+{
+    if (status && c->s->failure) {
+        const char *reason = reason_of(status);
+        *c->s->failure = *why;
+        if (reason && why->index != SIZE_MAX)
+            c->s->failure->reason = reason;
+    }
+    return status;
+}
+
+/* P handles: constants where no gradient is wanted. */
+static int make_shared(struct fadi_call *c)
+{
+    const struct fad_sum *s = c->s;
+    struct fadi_store *store = c->store;
+    size_t count = s->shared_count;
+    if (store->shared_room < count || !store->shared) {
+        fad_real *shared = malloc((count + 1) * sizeof *shared);
+        if (!shared)
+            return FAD_ENOMEM;
+        free(store->shared);
+        store->shared = shared;
+        store->shared_room = count;
+    }
+    c->shared = store->shared;
+    c->stamp = c->wants_shared ? fadi_shared_stamp() : 0;
+    for (size_t j = 0; j < count; j++) {
+        bool active = c->wants_shared && !(s->shared_fixed && s->shared_fixed[j]);
+        c->shared[j] = active ? (fad_real){s->shared[j], (uint32_t)(j + 1), c->stamp} : fad_const(s->shared[j]);
+    }
+    return FAD_OK;
+}
+
+/* Everything that a call needs before its fold; finish undoes it, whatever this returned. */
+static int prepare(struct fadi_call *c, bool wants_shared, bool wants_x)
+{
+    size_t active = wants_shared ? c->s->shared_count : 0;
+    c->wants_shared = wants_shared && active;
+    c->wants_x = wants_x;
+    c->records = c->wants_shared || wants_x;
+    c->base = (active / FADI_PAGE + 1) * FADI_PAGE;
+    c->lines = active / FADI_LINE + 1;
+    c->marks = active >= MARKS_FROM;
+    c->store = fadi_keep_store();
+    if (!c->store)
+        return FAD_ENOMEM;
+    fadi_accs_start(&c->store->accs, c->wants_shared ? c->y_count * (c->base / FADI_PAGE) : 0);
+    int rc = make_shared(c);
+    return rc || !wants_x ? rc : fadi_prepare_x(c);
+}
+
+static void finish(struct fadi_call *c, bool clear)
+{
+    free(c->x_starts);
+    free(c->x_built);
+    if (!c->store)
+        return;
+    if (clear)
+        fadi_accs_clear(&c->store->accs);
+    fadi_keep_store_back(c->store);
+}
+
+static struct fad_fold_options options_of(const struct fadi_call *c, struct fad_failure *why)
+{
+    *why = (struct fad_failure){FAD_OK, SIZE_MAX, 0, NULL};
+    return (struct fad_fold_options){.leaf = c->leaf, .grain = c->s->grain, .first = c->first, .failure = why};
+}
+
+static int fold(fad_pool *pool, struct fadi_call *c, struct fadi_total *total)
+{
+    struct fad_failure why;
+    struct fad_fold_options options = options_of(c, &why);
+    struct fad_monoid monoid = {sizeof *total + c->y_count * sizeof(double), alignof(struct fadi_total),
+                                fadi_total_identity, fadi_total_combine};
+    return fail_at(c, fad_fold(pool, c->n, &monoid, fadi_taped_leaf, c, &options, total), &why);
+}
+
+static void deliver_shared(const struct fadi_call *c, const struct fadi_total *total, double *gradient)
+{
+    size_t count = c->s->shared_count;
+    for (size_t o = 0; o < c->y_count; o++)
+        if (total->shared)
+            fadi_acc_read(total->shared, o * (c->base / FADI_PAGE), count, gradient + o * count);
+        else
+            for (size_t j = 0; j < count; j++)
+                gradient[o * count + j] = 0.0;
+}
+
+/* The fold and what comes of it. Once the fold has succeeded nothing fails. */
+static int sum_into(fad_pool *pool, struct fadi_call *c, double *value, double *shared_gradient, double *x_gradient,
+                    struct fadi_total *total)
+{
+    int rc = fold(pool, c, total);
+    if (rc)
+        return rc;
+    for (size_t o = 0; value && o < c->y_count; o++)
+        value[o] = fadi_canonical(total->value[o]);
+    if (shared_gradient)
+        deliver_shared(c, total, shared_gradient);
+    if (c->wants_x)
+        fadi_deliver_x(pool, c, x_gradient);
+    if (total->shared) {
+        fadi_acc_empty(total->shared, c->store->accs.pages);
+        fadi_acc_give(&c->store->accs, total->shared);
+    }
+    return FAD_OK;
+}
+
+static int run(fad_pool *pool, struct fadi_call *c, bool wants_x, double *value, double *shared_gradient,
+               double *x_gradient)
+{
+    union {
+        struct fadi_total total;
+        double room[SMALL_VALUES + sizeof(struct fadi_total) / sizeof(double)];
+    } small;
+    struct fadi_total *total = &small.total, *large = NULL;
+    if (c->y_count > SMALL_VALUES) {
+        total = large = malloc(sizeof *large + c->y_count * sizeof(double));
+        if (!large)
+            return fail(c, FAD_ENOMEM);
+    }
+    int rc = fail(c, prepare(c, shared_gradient != NULL, wants_x));
+    if (!rc)
+        rc = sum_into(pool, c, value, shared_gradient, x_gradient, total);
+    finish(c, rc != FAD_OK);
+    free(large);
+    return rc;
+}
+
+int fadi_sum_value(fad_pool *pool, const struct fad_sum *s, double *value)
+{
+    struct fadi_call c;
+    int rc = fadi_describe(&c, s);
+    if (!rc && !value) {
+        c.reason = "value is NULL";
+        rc = FAD_EINVAL;
+    }
+    return rc ? fail(&c, rc) : run(pool, &c, false, value, NULL, NULL);
+}
+
+int fadi_sum_gradient(fad_pool *pool, const struct fad_sum *s, double *value, double *shared_gradient,
+                      double *x_gradient)
+{
+    struct fadi_call c;
+    int rc = fadi_describe(&c, s);
+    if (rc)
+        return fail(&c, rc);
+    return run(pool, &c, s->x_blocks || x_gradient, value, shared_gradient, x_gradient);
+}
+
+/* ---- Each term by itself ---- */
+
+/* Room for the outputs, built aside: an error must leave the user's untouched. */
+static int prepare_terms(struct fadi_call *c, bool values, bool gradients)
+{
+    size_t rows, entries;
+    if (__builtin_mul_overflow(c->n, c->y_count, &rows) || rows > SIZE_MAX / sizeof(double) ||
+        __builtin_mul_overflow(rows, c->s->shared_count, &entries) || entries > SIZE_MAX / sizeof(double))
+        return FAD_EOVERFLOW;
+    if (values) {
+        c->term_values = malloc(rows ? rows * sizeof(double) : 1);
+        if (!c->term_values)
+            return FAD_ENOMEM;
+    }
+    if (gradients) {
+        c->term_gradients = calloc(entries ? entries : 1, sizeof(double));
+        if (!c->term_gradients)
+            return FAD_ENOMEM;
+    }
+    return prepare(c, gradients, false);
+}
+
+struct copy {
+    const struct fadi_call *c;
+    double *values, *gradients;
+};
+
+static int copy_terms(size_t begin, size_t end, void *user, size_t *failed)
+{
+    const struct copy *to = user;
+    const struct fadi_call *c = to->c;
+    size_t from = begin * c->y_count, count = (end - begin) * c->y_count, width = c->s->shared_count;
+    (void)failed;
+    if (to->values)
+        memcpy(to->values + from, c->term_values + from, count * sizeof *to->values);
+    if (to->gradients && width)
+        memcpy(to->gradients + from * width, c->term_gradients + from * width, count * width * sizeof *to->gradients);
+    return FAD_OK;
+}
+
+static int run_terms(fad_pool *pool, struct fadi_call *c, double *values, double *gradients)
+{
+    struct copy to = {c, values, gradients};
+    struct fad_failure why;
+    struct fad_fold_options options = options_of(c, &why);
+    size_t failed;
+    int rc = fad_for(pool, c->n, fadi_taped_terms, c, &options);
+    if (rc)
+        return fail_at(c, rc, &why);
+    options = (struct fad_fold_options){.leaf = c->leaf};
+    if (fad_for(pool, c->n, copy_terms, &to, &options)) /* nothing may fail any more */
+        copy_terms(0, c->n, &to, &failed);
+    return FAD_OK;
+}
+
+int fadi_sum_terms(fad_pool *pool, const struct fad_sum *s, double *values, double *gradients)
+{
+    struct fadi_call c;
+    int rc = fadi_describe(&c, s);
+    if (rc)
+        return fail(&c, rc);
+    rc = fail(&c, prepare_terms(&c, values, gradients));
+    if (!rc)
+        rc = run_terms(pool, &c, values, gradients);
+    free(c.term_values);
+    free(c.term_gradients);
+    finish(&c, false);
+    return rc;
+}

@@ -1,0 +1,164 @@
+/** @file tape.h  The inside of a tape.
+ *
+ * Ids of one tape are one range, and so are the adjoints: [0: nobody] [1 .. P: shared parameters of a sum] [up to a multiple
+ * of FADI_PAGE] [local ids: the recording]. P is 0 on a tape of the user's, whose first id is 1.
+ * Adjoints are all zero between two sweeps, apart from those of the shared parameters, which a sum collects over one leaf;
+ * every sweep leaves zeros behind instead of clearing anything in advance. There is one row of adjoints for each output.
+ * touched has a byte for every line of FADI_LINE adjoints: not 0 if a sweep added to the line.
+ *
+ * Threads: a tape has one user at a time. */
+#ifndef FADI_TAPE_H
+#define FADI_TAPE_H
+
+#include <foldad/real.h>
+
+#include "ad/op.h"
+
+/** Shared parameters in a page of an accumulator, and in a line: the unit in which they are moved and added. */
+#define FADI_PAGE 512u
+#define FADI_LINE 16u
+
+/** In a1: the operands are in the words, from index a0 on. */
+#define FADI_NODE_MANY UINT32_MAX
+/** Ids are below this. */
+#define FADI_ID_END ((uint64_t)UINT32_MAX)
+
+/** Operands and partials of operations on arrays are one or more segments:
+ * a head, then count partials, then, unless the ids follow each other from first on, the ids, two in a word. */
+union fadi_word {
+    double partial;
+    struct {
+        uint32_t count; /* the top bit: another segment follows */
+        uint32_t first; /* 0: the ids are listed */
+    } head;
+    uint32_t id[2];
+};
+#define FADI_SEGMENT_MORE UINT32_C(0x80000000)
+
+/** What a traced tape keeps of each operation besides its node. */
+struct fadi_trace {
+    double value;
+    uint32_t op;
+};
+
+/** A stretch of memory for fad_alloc; the newest and largest one comes first. */
+struct fadi_arena {
+    struct fadi_arena *older;
+    size_t bytes, used;
+};
+
+struct fadi_tape {
+    struct fad_tape head; /* first: the public handle points to it */
+    uint64_t base;        /* the first local id */
+    uint64_t capacity;    /* ids below it have a node and adjoints */
+    uint64_t dead_end;    /* ids below it have been handed out in this recording, if it was rewound to a mark */
+    int error;
+    bool traced, lent;    /* lent: a sum's, so the user must not rewind, reverse or destroy it */
+
+    struct fad_node *nodes;
+    size_t node_room;
+    double *adjoints;
+    unsigned char *touched;
+    size_t adjoint_total, row, rows; /* row: adjoints from one output's to the next one's */
+    union fadi_word *words;
+    size_t word_count, word_room;
+    struct fadi_trace *trace;
+    size_t trace_room;
+    struct fadi_arena *arena;
+
+    uint32_t stamp_next, stamps_left;
+    size_t element_count;
+    fad_real *scratch; /* a sum's arrays for one element */
+    size_t scratch_room;
+};
+
+static inline struct fadi_tape *fadi_tape_of(fad_tape *t)
+{
+    return (struct fadi_tape *)t;
+}
+
+static inline const struct fadi_tape *fadi_tape_of_const(const fad_tape *t)
+{
+    return (const struct fadi_tape *)t;
+}
+
+/** NULL without memory. */
+struct fadi_tape *fadi_tape_new(void);
+void fadi_tape_free(struct fadi_tape *t);
+
+/** Lays the tape out for a sum: `rows` rows of adjoints, local ids from base on. FAD_OK, FAD_ENOMEM, FAD_EOVERFLOW. */
+int fadi_tape_bind(struct fadi_tape *t, uint64_t base, size_t rows, uint32_t shared_stamp);
+/** Makes ids below end usable. */
+int fadi_tape_reserve(struct fadi_tape *t, uint64_t end);
+/** Room for count more words. */
+int fadi_tape_reserve_words(struct fadi_tape *t, size_t count);
+/** Room for count fad_reals in scratch. */
+int fadi_tape_reserve_scratch(struct fadi_tape *t, size_t count);
+/** Gives back what a tape that is only kept for later should not hold on to. */
+void fadi_tape_trim(struct fadi_tape *t);
+
+/** A stamp for the shared parameters of one call: no recording has it. */
+uint32_t fadi_shared_stamp(void);
+/** A block of stamps for the tape's next recordings, which no other recording of the last 2^31 has had. */
+void fadi_tape_more_stamps(struct fadi_tape *t);
+
+/** The memory of fad_alloc: whether there is any, none left, all of it free again. */
+bool fadi_arena_start(struct fadi_tape *t);
+void fadi_arena_end(struct fadi_tape *t);
+void fadi_arena_clear(struct fadi_tape *t);
+
+/** Sets the first error; from then on nothing is recorded. */
+void fadi_tape_fail(struct fadi_tape *t, int error);
+
+/** push when the inline condition says no. */
+fad_real fadi_push_cold(fad_tape *t, unsigned op, double v, fad_real a, double p0, fad_real b, double p1);
+
+/** Forgets everything and starts a recording whose first `inputs` local ids are inputs. */
+static inline void fadi_tape_restart(struct fadi_tape *t, size_t inputs)
+{
+    t->head.next = t->base + inputs;
+    t->dead_end = 0;
+    t->word_count = 0;
+    t->error = 0;
+    t->head.limit = t->traced ? 0 : t->capacity;
+    if (t->stamps_left == 0)
+        fadi_tape_more_stamps(t);
+    t->stamps_left--;
+    t->head.stamp = t->stamp_next++;
+    if (t->arena->used)
+        fadi_arena_clear(t);
+}
+
+static inline fad_real fadi_nan(void)
+{
+    return fad_const((double)NAN);
+}
+
+/** Records an operation of one or two operands; those that are constants have no partial. */
+static inline fad_real fadi_push(fad_tape *t, unsigned op, double v, fad_real a, double p0, fad_real b, double p1)
+{
+    if (fad_cold(t, a, b))
+        return fadi_push_cold(t, op, v, a, p0, b, p1);
+    return fad_push(t, v, a, p0, b, p1);
+}
+
+/** From the operation with id last down to first: adds to the adjoints of what each one uses and leaves its own at zero.
+ * touched may be NULL; last may be first - 1. */
+void fadi_sweep(const struct fadi_tape *t, uint64_t first, uint64_t last, double *adjoints, unsigned char *touched);
+
+/** One NaN and no -0: integer comparisons, so that no mode of the processor matters. */
+static inline double fadi_canonical(double v)
+{
+    union {
+        double value;
+        uint64_t bits;
+    } u = {v};
+    uint64_t magnitude = u.bits & ~(UINT64_C(1) << 63);
+    if (magnitude > UINT64_C(0x7ff0000000000000))
+        u.bits = UINT64_C(0x7ff8000000000000);
+    else if (magnitude == 0)
+        u.bits = 0;
+    return u.value;
+}
+
+#endif

@@ -1,0 +1,259 @@
+/** @file taped.c  Elements one after the other on a tape: each is recorded, swept at once and forgotten. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ad/call.h"
+
+/* What a worker uses for the elements of one leaf. */
+struct work {
+    const struct fadi_call *c;
+    struct fadi_tape *t;
+    struct fadi_span x;
+    size_t inputs; /* x.count, or 0 where no gradient of x is wanted */
+    fad_real *own, *gathered, *y; /* in the tape's scratch */
+};
+
+static void load_constants(fad_real *restrict to, const double *restrict from, size_t count)
+{
+    for (size_t j = 0; j < count; j++)
+        to[j] = fad_const(from[j]);
+}
+
+/* Local ids base, base + 1, ...; a fixed component is a constant and leaves its id unused. */
+static void load_inputs(const struct work *w)
+{
+    const unsigned char *fixed = w->c->s->x_fixed;
+    uint32_t id = (uint32_t)w->t->base, stamp = w->t->head.stamp;
+    for (size_t j = 0; j < w->x.count; j++, id++)
+        w->own[j] = fixed && fixed[j] ? fad_const(w->x.data[j]) : (fad_real){w->x.data[j], id, stamp};
+}
+
+static int gather(const struct work *w, size_t k)
+{
+    const struct fad_sum *s = w->c->s;
+    const uint32_t *at = s->touch + k * s->touch_count;
+    for (size_t j = 0; j < s->touch_count; j++) {
+        if (at[j] >= s->shared_count)
+            return FAD_EINVAL;
+        w->gathered[j] = w->c->shared[at[j]];
+    }
+    return FAD_OK;
+}
+
+/* Everything that the term reads. */
+static int prepare(struct work *w, size_t k)
+{
+    const struct fadi_call *c = w->c;
+    size_t arrays, touched = c->s->touch_count;
+    int rc = fadi_locate(c, k, &w->x);
+    if (rc)
+        return rc;
+    w->inputs = c->wants_x && !(c->s->x_blocks && !c->s->x_blocks[k].gradient) ? w->x.count : 0;
+    if (__builtin_add_overflow(w->x.count, touched, &arrays) || __builtin_add_overflow(arrays, c->y_count, &arrays))
+        return FAD_EOVERFLOW;
+    rc = fadi_tape_reserve_scratch(w->t, arrays);
+    if (!rc && w->inputs > w->t->capacity - w->t->base)
+        rc = w->inputs > FADI_ID_END ? FAD_EOVERFLOW : fadi_tape_reserve(w->t, w->t->base + w->inputs);
+    if (rc)
+        return rc;
+    fadi_tape_restart(w->t, w->inputs);
+    w->t->element_count = w->x.count;
+    w->own = w->t->scratch;
+    w->gathered = w->own + w->x.count;
+    w->y = w->gathered + touched;
+    if (w->inputs)
+        load_inputs(w);
+    else
+        load_constants(w->own, w->x.data, w->x.count);
+    for (size_t o = 0; o < c->y_count; o++)
+        w->y[o] = fadi_nan(); /* not 0: a term that forgets one must not go unnoticed */
+    return touched ? gather(w, k) : FAD_OK;
+}
+
+static bool known(const struct fadi_tape *t, fad_real y)
+{
+    return y.id == 0 || (!fad_foreign(&t->head, y) && y.id < t->head.next);
+}
+
+/* Runs the term. The tape's error comes before the term's code: it happened first, and may be why. */
+static int evaluate(struct work *w, size_t k)
+{
+    const struct fad_sum *s = w->c->s;
+    int rc = prepare(w, k);
+    if (rc)
+        return rc;
+    rc = s->term(&w->t->head, k, s->touch ? w->gathered : w->c->shared, w->own, w->y, s->user);
+    if (w->t->error)
+        return w->t->error;
+    for (size_t o = 0; o < w->c->y_count && !rc; o++)
+        if (!known(w->t, w->y[o]))
+            rc = FAD_EHANDLE;
+    return rc;
+}
+
+static double *row_of(const struct fadi_tape *t, size_t o)
+{
+    return t->adjoints + o * t->row;
+}
+
+static unsigned char *marks_of(const struct work *w, size_t o)
+{
+    return w->c->marks ? w->t->touched + o * w->t->row / FADI_LINE : NULL;
+}
+
+/* The gradient of output o, from its handle to the shared parameters and the element's inputs. */
+static void differentiate(const struct work *w, size_t o)
+{
+    const struct fadi_tape *t = w->t;
+    double *adjoints = row_of(t, o);
+    unsigned char *marks = marks_of(w, o);
+    uint32_t y = w->y[o].id;
+    if (y == 0)
+        return;
+    adjoints[y] += 1.0;
+    if (marks)
+        marks[y / FADI_LINE] = 1;
+    fadi_sweep(t, t->base + w->inputs, y, adjoints, marks);
+}
+
+/* Moves the inputs' adjoints to where the gradient of x is built. */
+static void take_x(const struct work *w, size_t o)
+{
+    double *adjoints = row_of(w->t, o) + w->t->base, *to = w->c->x_built + o * w->c->x_total + w->x.start;
+    for (size_t j = 0; j < w->inputs; j++) {
+        to[j] = fadi_canonical(adjoints[j]);
+        adjoints[j] = 0.0;
+    }
+}
+
+static int open_work(struct work *w, const struct fadi_call *c)
+{
+    *w = (struct work){.c = c, .t = fadi_keep_tape()};
+    return w->t ? fadi_tape_bind(w->t, c->base, c->records ? c->y_count : 1, c->stamp) : FAD_ENOMEM;
+}
+
+static void close_work(const struct work *w)
+{
+    if (w->t)
+        fadi_keep_tape_back(w->t);
+}
+
+/* ---- Sums ---- */
+
+void fadi_total_identity(void *total, void *call)
+{
+    struct fadi_total *a = total;
+    const struct fadi_call *c = call;
+    a->shared = NULL;
+    for (size_t o = 0; o < c->y_count; o++)
+        a->value[o] = 0.0;
+}
+
+void fadi_total_combine(void *left, const void *right, void *call)
+{
+    struct fadi_total *a = left;
+    const struct fadi_total *b = right;
+    const struct fadi_call *c = call;
+    for (size_t o = 0; o < c->y_count; o++)
+        a->value[o] += b->value[o];
+    if (!a->shared) {
+        a->shared = b->shared;
+    } else if (b->shared) {
+        fadi_acc_add(a->shared, b->shared, c->store->accs.pages);
+        fadi_acc_give(&c->store->accs, b->shared);
+    }
+}
+
+static void sum_element(const struct work *w, struct fadi_total *a)
+{
+    const struct fadi_call *c = w->c;
+    for (size_t o = 0; o < c->y_count; o++) {
+        a->value[o] += w->y[o].value;
+        if (c->records)
+            differentiate(w, o);
+        if (w->inputs)
+            take_x(w, o);
+    }
+}
+
+/* What the leaf's sweeps have left with the shared parameters goes to the accumulator, after a failure too: the next user of
+ * the tape needs zeros. */
+static int move_shared(const struct work *w, struct fadi_total *a)
+{
+    const struct fadi_call *c = w->c;
+    int rc = FAD_OK;
+    if (!a->shared)
+        a->shared = fadi_acc_take(&c->store->accs);
+    for (size_t o = 0; o < c->y_count; o++) {
+        int moved = fadi_acc_move(a->shared, o * (c->base / FADI_PAGE), row_of(w->t, o), marks_of(w, o), c->lines);
+        rc = rc ? rc : moved;
+    }
+    return rc;
+}
+
+int fadi_taped_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed)
+{
+    struct work w;
+    int rc = open_work(&w, call), moved = FAD_OK;
+    for (size_t k = begin; k < end && !rc; k++) {
+        rc = evaluate(&w, k);
+        if (rc)
+            *failed = k;
+        else
+            sum_element(&w, total);
+    }
+    if (w.t && w.c->wants_shared)
+        moved = move_shared(&w, total);
+    close_work(&w);
+    return rc ? rc : moved;
+}
+
+/* ---- Each term by itself ---- */
+
+/* The touched lines of the shared parameters' adjoints, into one row of the output, which is zero so far. */
+static void take_shared(const struct work *w, size_t o, double *to)
+{
+    double *adjoints = row_of(w->t, o);
+    unsigned char *marks = marks_of(w, o);
+    size_t end = w->c->s->shared_count + 1;
+    for (size_t line = 0; line < w->c->lines; line++) {
+        if (marks && !marks[line])
+            continue;
+        for (size_t id = line * FADI_LINE; id < (line + 1) * FADI_LINE && id < end; id++) {
+            if (id)
+                to[id - 1] = fadi_canonical(adjoints[id]);
+            adjoints[id] = 0.0;
+        }
+        if (marks)
+            marks[line] = 0;
+    }
+}
+
+static void keep_term(const struct work *w, size_t k)
+{
+    const struct fadi_call *c = w->c;
+    size_t row = (k - c->first) * c->y_count;
+    for (size_t o = 0; o < c->y_count; o++) {
+        if (c->term_values)
+            c->term_values[row + o] = fadi_canonical(w->y[o].value);
+        if (c->wants_shared) {
+            differentiate(w, o);
+            take_shared(w, o, c->term_gradients + (row + o) * c->s->shared_count);
+        }
+    }
+}
+
+int fadi_taped_terms(size_t begin, size_t end, void *call, size_t *failed)
+{
+    struct work w;
+    int rc = open_work(&w, call);
+    for (size_t k = begin; k < end && !rc; k++) {
+        rc = evaluate(&w, k);
+        if (rc)
+            *failed = k;
+        else
+            keep_term(&w, k);
+    }
+    close_work(&w);
+    return rc;
+}
