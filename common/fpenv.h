@@ -12,20 +12,27 @@ struct fadi_fp {
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 
-/* MXCSR: bits 13-14 rounding, 15 flush to zero, 6 denormals are zero */
-#define FADI_FP_MODE UINT32_C(0xe040)
+/* Low half, MXCSR: bits 13-14 rounding, 15 flush to zero, 6 denormals are zero. High half, the control word of x87, which
+ * long double uses and fesetround changes too: bits 10-11 rounding, 8-9 precision, where 3 is the full one. */
+#define FADI_FP_MODE UINT64_C(0x00000f000000e040)
+#define FADI_FP_NORMAL UINT64_C(0x0000030000000000)
 
 static inline uint64_t fadi_fp_read(void)
 {
-    return _mm_getcsr();
+    uint16_t x87;
+    __asm__ volatile("fnstcw %0" : "=m"(x87));
+    return (uint64_t)x87 << 32 | _mm_getcsr();
 }
 static inline void fadi_fp_write(uint64_t control)
 {
+    uint16_t x87 = (uint16_t)(control >> 32);
+    __asm__ volatile("fldcw %0" : : "m"(x87) : "memory");
     _mm_setcsr((uint32_t)control);
 }
 #elif defined(__aarch64__)
 /* FPCR: bits 22-23 rounding, 24 flush to zero, 25 default NaN, 19 FZ16, 1 and 0: AH, FIZ of newer processors */
 #define FADI_FP_MODE UINT64_C(0x3c80003)
+#define FADI_FP_NORMAL UINT64_C(0)
 
 static inline uint64_t fadi_fp_read(void)
 {
@@ -45,15 +52,17 @@ static inline void fadi_fp_write(uint64_t control)
 static inline struct fadi_fp fadi_fp_enter(void)
 {
     struct fadi_fp saved = {fadi_fp_read()};
-    if (saved.control & FADI_FP_MODE)
-        fadi_fp_write(saved.control & ~(uint64_t)FADI_FP_MODE);
+    if ((saved.control & FADI_FP_MODE) != FADI_FP_NORMAL)
+        fadi_fp_write((saved.control & ~FADI_FP_MODE) | FADI_FP_NORMAL);
     return saved;
 }
 
+/** Also where a callback has changed the mode and left it so. */
 static inline void fadi_fp_leave(struct fadi_fp saved)
 {
-    if (saved.control & FADI_FP_MODE)
-        fadi_fp_write((fadi_fp_read() & ~(uint64_t)FADI_FP_MODE) | (saved.control & FADI_FP_MODE));
+    uint64_t now = fadi_fp_read();
+    if ((now ^ saved.control) & FADI_FP_MODE)
+        fadi_fp_write((now & ~FADI_FP_MODE) | (saved.control & FADI_FP_MODE));
 }
 
 #endif

@@ -44,7 +44,9 @@ static int run(struct fadi_worker *w, void *arg)
     f->core = w->core;
     if (!f->acc_bytes || acc) {
         rc = FAD_OK;
-        if (!fadi_piece_run(w, f, 0, f->leaves, acc))
+        if (f->leaves == 0 && acc)
+            f->monoid->identity(acc, f->user);
+        if (f->leaves && !fadi_piece_run(w, f, 0, f->leaves, acc))
             rc = f->code;
         else if (f->acc_bytes)
             memcpy(c->result, acc, f->monoid->size);
@@ -81,16 +83,11 @@ int fad_fold(fad_pool *pool, size_t n, const struct fad_monoid *monoid, fad_leaf
     if (why)
         return report(o->failure, FAD_EINVAL, SIZE_MAX, 0, why);
     /* the index after the last one must fit, and SIZE_MAX means "none" */
-    if (o->first > SIZE_MAX - 1 - n || monoid->size > SIZE_MAX / 1024)
+    if (n == SIZE_MAX || o->first > SIZE_MAX - 1 - n || monoid->size > SIZE_MAX / 1024)
         return report(o->failure, FAD_EOVERFLOW, SIZE_MAX, 0, "first + n, or the accumulator's size, does not fit");
-    if (n == 0) {
-        if (monoid->size)
-            monoid->identity(result, user);
-        return FAD_OK;
-    }
     c.fold = (struct fadi_fold){.monoid = monoid, .leaf = leaf, .user = user, .first = o->first, .end = o->first + n};
     c.fold.leaf_size = o->leaf ? o->leaf : fadi_tree_default_leaf(n);
-    c.fold.leaves = (n - 1) / c.fold.leaf_size + 1;
+    c.fold.leaves = n ? (n - 1) / c.fold.leaf_size + 1 : 0;
     c.fold.acc_bytes = (monoid->size + 127) / 128 * 128;
     c.fold.grain = o->grain ? (o->grain - 1) / c.fold.leaf_size + 1 : 0;
     c.fold.failed = SIZE_MAX;
