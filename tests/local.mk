@@ -4,12 +4,15 @@
 #     tests_NAME_SOURCES = tests/NAME.c tests/helper.c
 #     tests_NAME_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 unit_tests =
+unit_tests += tests/deque tests/tree tests/fpenv
 
 # the readers of the examples
 unit_tests += tests/readers
 tests_readers_SOURCES = tests/readers.c tests/damage.c tests/damage.h examples/text.c examples/text.h \
 	examples/nist_file.c examples/nist_file.h examples/gmm_file.c examples/gmm_file.h \
 	examples/model_file.c examples/model_file.h
+
+EXTRA_DIST += tests/sched_help.h
 
 if HAVE_CMOCKA
 check_PROGRAMS += $(unit_tests)
