@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-/* so that K * D * (D + 1) / 2 cannot overflow before it is compared with the size of the file */
-#define COUNT_MAX ((size_t)1 << 20)
+/* of m: far more than any prior needs, and far from where doubles are no longer whole numbers */
+#define M_MAX 1000000
 
 static bool row(struct text *text, const char *what, size_t count, double *values, struct complaint *complaint)
 {
@@ -37,13 +37,11 @@ static bool read_sizes(struct text *text, struct gmm_problem *p, struct complain
                                  "expected three counts, 1 or more: dimension, components, points");
     if (!text_blank(line))
         return text_complain(complaint, text->name, 1, "more than three counts");
-    if (p->dimension > COUNT_MAX || p->components > COUNT_MAX)
-        return text_complain(complaint, text->name, 1, "more than %zu dimensions or components", COUNT_MAX);
     return true;
 }
 
 /* One block for both arrays. A number takes two bytes of the file at least, which bounds it before anything is
- * allocated; the factors are divided out because their product may not fit. */
+ * allocated. Counts are at most TEXT_MAX = 2^30, so each fits, but its products with others may not: hence divisions. */
 static bool make_arrays(const struct text *text, struct gmm_problem *p, struct complaint *complaint)
 {
     size_t room = text->size / 2 + 1;
@@ -68,9 +66,9 @@ static bool read_prior(struct text *text, struct gmm_problem *p, struct complain
         return false;
     if (!(prior[0] > 0))
         return text_complain(complaint, text->name, text->line, "gamma is %.17g, but has to be above 0", prior[0]);
-    if (!(prior[1] >= 0 && prior[1] <= (double)COUNT_MAX) || prior[1] != (double)(size_t)prior[1])
+    if (!(prior[1] >= 0 && prior[1] <= M_MAX) || prior[1] != (double)(size_t)prior[1])
         return text_complain(complaint, text->name, text->line,
-                             "m is %.17g, but has to be a whole number from 0 to %zu", prior[1], COUNT_MAX);
+                             "m is %.17g, but has to be a whole number from 0 to %d", prior[1], M_MAX);
     p->gamma = prior[0];
     p->m = (size_t)prior[1];
     return text_ends(text, complaint);

@@ -220,6 +220,8 @@ static void nist_counts_that_disagree(void **state)
     refuses(s, "Residual Sum", "Residual sum", 44);
     refuses(s, "b2 =", "b3 =", 42);
     refuses(s, "b2 =", "b2", 42);
+    refuses(s, "Data:   y", "Date:   y", 60);
+    refuses(s, "14\r\n\r\n\r\n", "14\r\n\r\nx\r\n", 49);
     refuses(s, "NIST/ITL", "NIST", 1);
     refuses(s, "Misra1a ", "a-name-of-more-than-thirty-one-characters ", 2);
     refuses(s, "760.0E0", "760.0E0 1", 74);
