@@ -12,6 +12,12 @@ tests_readers_SOURCES = tests/readers.c tests/damage.c tests/damage.h examples/t
 	examples/nist_file.c examples/nist_file.h examples/gmm_file.c examples/gmm_file.h \
 	examples/model_file.c examples/model_file.h
 
+# derivatives: what several of their tests use
+ad_support = tests/ad_support.c tests/ad_support.h
+expressions = tests/expression.c tests/expression.h tests/expression_random.c tests/expression_rules.c
+unit_tests += tests/property_ad
+tests_property_ad_SOURCES = tests/property_ad.c $(expressions) $(ad_support)
+
 EXTRA_DIST += tests/sched_help.h
 
 if HAVE_CMOCKA
