@@ -37,7 +37,8 @@ static void gmm_group(struct bench *b, const char *name, size_t n, size_t d, siz
         {"sacado", sacado_gmm, 1, "hand_gradient"},
     };
     generate(&problem, n, d, K);
-    snprintf(about, sizeof about, "%zu points, d = %zu, K = %zu, gradient in %zu parameters; serial: the value alone", n, d, K, problem.p);
+    snprintf(about, sizeof about, "%zu points, d = %zu, K = %zu, gradient in %zu parameters; serial: the value alone", n, d, K,
+             problem.p);
     bench_group(b, &(struct group){.name = name, .n = n, .about = about, .unit = "element", .units = (double)n,
         .problem = &problem, .outputs = 1 + problem.p, .tolerance = 1e-10, .list = list, .count = BENCH_COUNT(list)});
     free((void *)problem.points);

@@ -49,8 +49,9 @@ static void logistic_group(struct bench *b, const char *name, bench_call *call, 
         {"sacado", sacado_logistic, 1, "hand_gradient"},
     };
     generate(&problem, n, p);
-    snprintf(about, sizeof about, "gradient over %zu rows in %zu parameters, %zu operations a row. serial: the value alone;\n"
-             "# adolc: a block of rows is traced once, then evaluated with each block's data; sacado: RAD, swept after every 16 rows",
+    snprintf(about, sizeof about,
+             "gradient over %zu rows in %zu parameters, %zu operations a row. serial: the value alone; adolc: a block\n"
+             "# of rows is traced once, then evaluated with each block's data; sacado: RAD, swept after every 16 rows",
              n, p, 2 * p + 5);
     bench_group(b, &(struct group){.name = name, .n = n, .about = about, .unit = "operation", .units = (double)(n * (2 * p + 5)),
         .problem = &problem, .outputs = 1 + p, .tolerance = 1e-9, .list = list, .count = BENCH_COUNT(list)});

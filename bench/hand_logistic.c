@@ -44,21 +44,24 @@ int logistic_gradient(void *problem, unsigned workers, double *out)
     return 0;
 }
 
+/* Lane by lane the sums of neighbours: a0 + a1, a2 + a3, ..., then those of b. */
+static inline vector neighbours(vector a, vector b)
+{
 #if LANES == 8
-#define EVENS ((mask){0, 2, 4, 6, 8, 10, 12, 14})
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14) + __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
 #elif LANES == 4
-#define EVENS ((mask){0, 2, 4, 6})
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6) + __builtin_shufflevector(a, b, 1, 3, 5, 7);
 #else
-#define EVENS ((mask){0, 2})
+    return __builtin_shufflevector(a, b, 0, 2) + __builtin_shufflevector(a, b, 1, 3);
 #endif
-typedef long long mask __attribute__((vector_size(8 * LANES)));
+}
 
 /* Lane i of the result: the sum of all lanes of v[i]. */
 static inline vector totals(vector *v)
 {
     for (int left = LANES; left > 1; left /= 2)
         for (int i = 0; i < left / 2; i++)
-            v[i] = __builtin_shuffle(v[2 * i], v[2 * i + 1], EVENS) + __builtin_shuffle(v[2 * i], v[2 * i + 1], EVENS + 1);
+            v[i] = neighbours(v[2 * i], v[2 * i + 1]);
     return v[0];
 }
 

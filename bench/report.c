@@ -1,4 +1,8 @@
 /* Printing. */
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
 #include "report.h"
 
 #include <math.h>
@@ -14,19 +18,47 @@
 #define BENCH_USER_FLAGS "unknown flags"
 #endif
 
+/* From the first processor's paragraph: some have a name that says little, others have numbers only. */
 static void print_processor(FILE *f)
 {
+    static const struct {
+        const char *key, *label;
+    } lines[] = {{"model name", ""},
+                 {"cpu family", " family"},
+                 {"model\t", " model"},
+                 {"CPU implementer", " implementer"},
+                 {"CPU part", " part"}};
     char line[512];
     FILE *info = fopen("/proc/cpuinfo", "r");
-    while (info && fgets(line, sizeof line, info)) {
-        const char *colon = strchr(line, ':');
-        if (colon && (!strncmp(line, "model name", 10) || !strncmp(line, "CPU part", 8))) {
-            fprintf(f, "# processor:  %ld x%s", sysconf(_SC_NPROCESSORS_ONLN), colon + 1);
-            break;
+    fprintf(f, "# processors: %ld x", sysconf(_SC_NPROCESSORS_ONLN));
+    while (info && fgets(line, sizeof line, info) && line[0] != '\n') {
+        char *colon = strchr(line, ':');
+        for (size_t i = 0; i < BENCH_COUNT(lines) && colon; i++) {
+            if (!strncmp(line, lines[i].key, strlen(lines[i].key)))
+                fprintf(f, "%s%.*s", lines[i].label, (int)strcspn(colon + 1, "\n"), colon + 1);
         }
     }
+    fputc('\n', f);
     if (info)
         fclose(info);
+}
+
+static void print_contenders(FILE *f)
+{
+    fprintf(f, "# other libraries:"
+#ifdef HAVE_OPENMP
+               " openmp"
+#endif
+#ifdef HAVE_TBB
+               " tbb"
+#endif
+#ifdef HAVE_ADOLC
+               " adolc"
+#endif
+#ifdef HAVE_SACADO
+               " sacado"
+#endif
+               "\n");
 }
 
 void report_header(struct bench *b)
@@ -43,6 +75,7 @@ void report_header(struct bench *b)
             __VERSION__);
     fprintf(f, "# hand-written contenders and other libraries' code: %s\n", BENCH_HAND_FLAGS);
     fprintf(f, "# what users of foldad write (terms, leaves, fib), and the plain fib: %s\n", BENCH_USER_FLAGS);
+    print_contenders(f);
     print_processor(f);
     fprintf(f, "# contenders take turns, %u rounds; ratio = median over the median of the row named by against\n",
             b->options.rounds);
@@ -80,7 +113,7 @@ static void print_target(FILE *f, const struct row *r)
                                                           : ": NOT met");
 }
 
-static void print_table(FILE *f, const struct row *r)
+static void print_table(FILE *f, const struct row *r, bool with_target)
 {
     fprintf(f, "  %-24s %-16s %2u %9zu %-9s ", r->name, r->contender, r->workers, r->n, r->unit);
     if (r->wrong && isnan(r->median)) {
@@ -92,7 +125,8 @@ static void print_table(FILE *f, const struct row *r)
         fprintf(f, "%-14s %7.3f", r->against, r->median / r->against_median);
     if (r->against && r->workers > 1 && !strcmp(r->against, r->contender))
         fprintf(f, "  speedup %.2f", r->against_median / r->median);
-    print_target(f, r);
+    if (with_target)
+        print_target(f, r);
     if (r->wrong)
         fprintf(f, "  %s", r->wrong);
     fputc('\n', f);
@@ -127,7 +161,7 @@ void report_row(struct bench *b, const struct row *r)
 {
     if (r->wrong)
         b->wrong++;
-    print_table(b->table, r);
+    print_table(b->table, r, !b->options.quick);
     fflush(b->table);
     if (b->options.json)
         print_json(r);

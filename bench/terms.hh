@@ -38,7 +38,8 @@ template <typename Real> struct gmm_prepared {
 
 /** The shift of logsumexp, on which the result does not depend, starts as larger(s_0) and goes on as larger(shift, s_j). */
 template <typename Real, typename Data, typename Larger>
-Real gmm_point(const gmm_problem &g, const Real *theta, const gmm_prepared<Real> &prepared, const Data &data, const Larger &larger)
+Real gmm_point(const gmm_problem &g, const Real *theta, const gmm_prepared<Real> &prepared, const Data &data,
+               const Larger &larger)
 {
     using std::exp;
     using std::log;

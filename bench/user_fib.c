@@ -6,7 +6,7 @@ long fib_plain(long n)
     return n < 2 ? n : fib_plain(n - 1) + fib_plain(n - 2);
 }
 
-__attribute__((noinline, noclone)) long fib_plain_calls(long n)
+__attribute__((noinline)) long fib_plain_calls(long n)
 {
     return n < 2 ? n : fib_plain_calls(n - 1) + fib_plain_calls(n - 2);
 }
