@@ -22,6 +22,12 @@ static uint64_t handle(const fad_real *a)
     return h;
 }
 
+/* Whether a handle is a constant's: the stamp is 0. */
+static bool is_constant(uint64_t h)
+{
+    return h >> 32 == 0;
+}
+
 _Static_assert(offsetof(fad_real, stamp) == offsetof(fad_real, id) + 4 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "a handle plus i is the i-th id after it, with the same stamp");
 
@@ -33,20 +39,21 @@ static struct operands look(const fad_tape *t, size_t n, const fad_real *a)
         any |= handle(a + i);
         differ |= handle(a + i) ^ (h + i);
     }
-    if (any == 0)
+    if (is_constant(any))
         return o;
+    if (!t || ((uint32_t)(any >> 32) & t->foreign)) {
+        o.form = FOREIGN;
+        return o;
+    }
     if (differ == 0 && a[0].id) {
-        o.form = !t || fad_foreign(t, a[0]) ? FOREIGN : RUN;
+        o.form = RUN;
         o.first = a[0].id;
         o.count = (uint32_t)n;
         return o;
     }
-    o.form = t ? LISTED : FOREIGN;
-    for (size_t i = 0; i < n && o.form == LISTED; i++) {
-        o.count += a[i].id != 0;
-        if (fad_foreign(t, a[i]))
-            o.form = FOREIGN;
-    }
+    o.form = LISTED;
+    for (size_t i = 0; i < n; i++)
+        o.count += a[i].stamp != 0;
     return o;
 }
 
@@ -60,7 +67,7 @@ static union fadi_word *put_ids(union fadi_word *p, size_t n, const fad_real *a)
 {
     uint32_t m = 0;
     for (size_t i = 0; i < n; i++)
-        if (a[i].id) {
+        if (a[i].stamp) {
             p[m / 2].id[m % 2] = a[i].id;
             m++;
         }
@@ -85,7 +92,7 @@ static inline __attribute__((always_inline)) union fadi_word *put(union fadi_wor
         return p + n;
     }
     for (size_t i = 0; i < n; i++)
-        if (a[i].id)
+        if (a[i].stamp)
             p++->partial = partial(from, i);
     return put_ids(p, n, a);
 }

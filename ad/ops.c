@@ -6,8 +6,7 @@ extern inline fad_real fad_const(double v);
 extern inline fad_real fad_same(fad_real a);
 extern inline double(fad_value)(fad_tape *t, fad_real a);
 extern inline fad_real fad_data(fad_tape *t, const double *base, size_t stride, size_t k);
-extern inline bool fad_foreign(const fad_tape *t, fad_real a);
-extern inline bool fad_cold(const fad_tape *t, fad_real a, fad_real b);
+extern inline bool fad_cold(const fad_tape *t, uint32_t stamps);
 extern inline fad_real fad_push(fad_tape *t, double value, fad_real a, double p0, fad_real b, double p1);
 extern inline fad_real(fad_add)(fad_tape *t, fad_real a, fad_real b);
 extern inline fad_real(fad_sub)(fad_tape *t, fad_real a, fad_real b);
@@ -35,7 +34,7 @@ _Static_assert((int)FAD_OP_ADD == FADI_OP_ADD && (int)FAD_OP_SUB == FADI_OP_SUB 
     fad_real(fad_##name)(fad_tape * t, fad_real a)                                                            \
     {                                                                                                         \
         double x = a.value, v = V;                                                                            \
-        if (a.id == 0)                                                                                        \
+        if (a.stamp == 0)                                                                                        \
             return fad_const(v);                                                                              \
         return fadi_push(t, FADI_OP_##kind, v, a, P, fad_const(0.0), FAD_NO_PARTIAL);                         \
     }
@@ -43,9 +42,9 @@ _Static_assert((int)FAD_OP_ADD == FADI_OP_ADD && (int)FAD_OP_SUB == FADI_OP_SUB 
     fad_real(fad_##name)(fad_tape * t, fad_real a, fad_real b)                                                \
     {                                                                                                         \
         double x = a.value, y = b.value, v = V;                                                               \
-        if ((a.id | b.id) == 0)                                                                               \
+        if ((a.stamp | b.stamp) == 0)                                                                               \
             return fad_const(v);                                                                              \
-        return fadi_push(t, FADI_OP_##kind, v, a, a.id ? P : FAD_NO_PARTIAL, b, b.id ? Q : FAD_NO_PARTIAL);   \
+        return fadi_push(t, FADI_OP_##kind, v, a, a.stamp ? P : FAD_NO_PARTIAL, b, b.stamp ? Q : FAD_NO_PARTIAL);   \
     }
 FADI_UNARY_OUTLINE(UNARY)
 FADI_BINARY_OUTLINE(BINARY)
@@ -53,7 +52,7 @@ FADI_BINARY_OUTLINE(BINARY)
 fad_real(fad_log1pexp)(fad_tape *t, fad_real a)
 {
     double p, v = fadi_log1pexp_both(a.value, &p);
-    if (a.id == 0)
+    if (a.stamp == 0)
         return fad_const(v);
     return fadi_push(t, FADI_OP_LOG1PEXP, v, a, p, fad_const(0.0), FAD_NO_PARTIAL);
 }
@@ -63,13 +62,13 @@ static fad_real choose(fad_tape *t, unsigned op, bool first, fad_real a, fad_rea
 {
     double v = first ? a.value : b.value;
     fad_real none = fad_const(0.0), chosen = first ? a : b, other = first ? b : a;
-    if ((a.id | b.id) == 0)
+    if ((a.stamp | b.stamp) == 0)
         return fad_const(v);
     if (a.value == b.value)
-        return fadi_push(t, op, v, a, a.id ? 0.5 : FAD_NO_PARTIAL, b, b.id ? 0.5 : FAD_NO_PARTIAL);
-    if (t && fad_foreign(t, other))
+        return fadi_push(t, op, v, a, a.stamp ? 0.5 : FAD_NO_PARTIAL, b, b.stamp ? 0.5 : FAD_NO_PARTIAL);
+    if (t && (other.stamp & t->foreign))
         return fadi_push_cold(t, op, v, a, 1.0, b, 1.0);
-    if (chosen.id == 0)
+    if (chosen.stamp == 0)
         return fad_const(v);
     return fadi_push(t, op, v, chosen, 1.0, none, FAD_NO_PARTIAL);
 }
@@ -88,16 +87,16 @@ fad_real(fad_min)(fad_tape *t, fad_real a, fad_real b)
 fad_real(fad_fma)(fad_tape *t, fad_real a, fad_real b, fad_real c)
 {
     double v = fma(a.value, b.value, c.value);
-    double p0 = a.id ? b.value : FAD_NO_PARTIAL, p1 = b.id ? a.value : FAD_NO_PARTIAL;
+    double p0 = a.stamp ? b.value : FAD_NO_PARTIAL, p1 = b.stamp ? a.value : FAD_NO_PARTIAL;
     fad_real none = fad_const(0.0);
-    if ((a.id | b.id | c.id) == 0)
+    if ((a.stamp | b.stamp | c.stamp) == 0)
         return fad_const(v);
-    if (c.id == 0)
+    if (c.stamp == 0)
         return fadi_push(t, FADI_OP_FMA, v, a, p0, b, p1);
-    if ((a.id | b.id) == 0)
+    if ((a.stamp | b.stamp) == 0)
         return fadi_push(t, FADI_OP_FMA, v, c, 1.0, none, FAD_NO_PARTIAL);
     fad_real product = fadi_push(t, FADI_OP_PRODUCT, a.value * b.value, a, p0, b, p1);
-    if (product.id == 0) /* the tape is in error */
+    if (product.stamp == 0) /* the tape is in error */
         return product;
     return fadi_push(t, FADI_OP_FMA, v, product, 1.0, c, 1.0);
 }

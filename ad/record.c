@@ -7,7 +7,7 @@ fad_real fadi_push_cold(fad_tape *tape, unsigned op, double v, fad_real a, doubl
     struct fadi_tape *t = fadi_tape_of(tape);
     if (!t || t->error)
         return fadi_nan();
-    if (fad_foreign(tape, a) || fad_foreign(tape, b)) {
+    if ((a.stamp | b.stamp) & tape->foreign) {
         fadi_tape_fail(t, FAD_EHANDLE);
         return fadi_nan();
     }
@@ -36,7 +36,7 @@ fad_real fad_record(fad_tape *t, unsigned op, double av, uint32_t aid, uint32_t 
 #define BINARY(kind, name, V, P, Q)                                                                           \
     case FADI_OP_##kind:                                                                                      \
         v = V;                                                                                                \
-        return fadi_push_cold(t, op, v, a, a.id ? P : FAD_NO_PARTIAL, b, b.id ? Q : FAD_NO_PARTIAL);
+        return fadi_push_cold(t, op, v, a, a.stamp ? P : FAD_NO_PARTIAL, b, b.stamp ? Q : FAD_NO_PARTIAL);
         FADI_UNARY_OPS(UNARY)
         FADI_BINARY_OPS(BINARY)
     default:

@@ -82,7 +82,7 @@ void fadi_sweep(const struct fadi_tape *t, uint64_t first, uint64_t last, double
 /* A handle that this recording still has. */
 static bool alive(const fad_tape *t, fad_real a)
 {
-    return a.id == 0 || (!fad_foreign(t, a) && a.id < t->next);
+    return a.stamp == 0 || (!(a.stamp & t->foreign) && a.id < t->next);
 }
 
 int fad_tape_reverse(fad_tape *tape, fad_real y, double seed, size_t n, const fad_real *inputs, double *gradient)
@@ -101,13 +101,13 @@ int fad_tape_reverse(fad_tape *tape, fad_real y, double seed, size_t n, const fa
         return FAD_EHANDLE;
 
     struct fadi_fp fp = fadi_fp_enter();
-    if (y.id) {
+    if (y.stamp) {
         t->adjoints[y.id] = seed;
         sweep(t, t->base, y.id, t->adjoints, NULL, true);
     }
     for (size_t i = 0; i < n; i++)
-        gradient[i] = inputs[i].id ? fadi_canonical(t->adjoints[inputs[i].id]) : 0.0;
-    if (y.id) /* not only up to y: after a partial rewind a dead handle may have been used */
+        gradient[i] = inputs[i].stamp ? fadi_canonical(t->adjoints[inputs[i].id]) : 0.0;
+    if (y.stamp) /* not only up to y: after a partial rewind a dead handle may have been used */
         memset(t->adjoints, 0, (size_t)(tape->next > t->dead_end ? tape->next : t->dead_end) * sizeof *t->adjoints);
     fadi_fp_leave(fp);
     return FAD_OK;

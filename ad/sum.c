@@ -61,7 +61,7 @@ static int make_shared(struct fadi_call *c)
         store->shared_room = count;
     }
     c->shared = store->shared;
-    c->stamp = c->wants_shared ? fadi_shared_stamp() : 0;
+    c->stamp = c->wants_shared ? fadi_family() : 0;
     for (size_t j = 0; j < count; j++) {
         bool active = c->wants_shared && !(s->shared_fixed && s->shared_fixed[j]);
         c->shared[j] = active ? (fad_real){s->shared[j], (uint32_t)(j + 1), c->stamp} : fad_const(s->shared[j]);

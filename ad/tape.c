@@ -8,26 +8,24 @@
 /* What a new tape has room for; a longer recording doubles it. */
 #define FIRST_NODES 1024u
 #define FIRST_WORDS 1024u
-/* Stamps are drawn from the process's counter in blocks, so that the counter's line stays quiet. */
-#define STAMP_BLOCK 4096u
-/* Stamps from here on are those of shared parameters, smaller ones those of recordings, and 0 that of constants. */
-#define SHARED_STAMPS (UINT32_C(1) << 31)
+/* Numbers of recordings are drawn from the process's counter in blocks, so that the counter's line stays quiet. */
+#define STAMP_BLOCK 64u
 /* A tape that waits for its next use keeps no array of more bytes than this. */
 #define KEEP_BYTES ((size_t)64 << 20)
 
-uint32_t fadi_shared_stamp(void)
+uint32_t fadi_family(void)
 {
-    static _Atomic uint32_t calls;
+    static _Atomic uint32_t families;
     /* relaxed: only the number matters */
-    return atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) | SHARED_STAMPS;
+    uint32_t number = atomic_fetch_add_explicit(&families, 1, memory_order_relaxed);
+    return fadi_codeword(number, FADI_FAMILY_BITS) << FADI_FAMILY_SHIFT;
 }
 
 void fadi_tape_more_stamps(struct fadi_tape *t)
 {
     static _Atomic uint32_t blocks;
-    /* relaxed: only the number matters. It wraps after 2^31 recordings: a handle that old may then pass for a new one. */
-    uint32_t block = atomic_fetch_add_explicit(&blocks, 1, memory_order_relaxed);
-    t->stamp_next = block % (SHARED_STAMPS / STAMP_BLOCK - 1) * STAMP_BLOCK + 1;
+    /* relaxed: only the number matters */
+    t->stamp_next = atomic_fetch_add_explicit(&blocks, 1, memory_order_relaxed) * STAMP_BLOCK;
     t->stamps_left = STAMP_BLOCK;
 }
 
@@ -110,9 +108,9 @@ int fadi_tape_reserve(struct fadi_tape *t, uint64_t end)
     return rc;
 }
 
-int fadi_tape_bind(struct fadi_tape *t, uint64_t base, size_t rows, uint32_t shared_stamp)
+int fadi_tape_bind(struct fadi_tape *t, uint64_t base, size_t rows, uint32_t family)
 {
-    t->head.shared_stamp = shared_stamp;
+    t->family = family;
     if (t->base == base && t->rows == rows)
         return FAD_OK;
     /* All adjoints are zero, so that a new layout costs nothing as long as it fits. */
@@ -190,12 +188,11 @@ struct fadi_tape *fadi_tape_new(void)
     struct fadi_tape *t = calloc(1, sizeof *t);
     if (!t)
         return NULL;
-    if (fadi_tape_bind(t, 1, 1, 0) || fadi_tape_reserve_words(t, FIRST_WORDS) || !fadi_arena_start(t)) {
+    if (fadi_tape_bind(t, 1, 1, fadi_family()) || fadi_tape_reserve_words(t, FIRST_WORDS) || !fadi_arena_start(t)) {
         fadi_tape_free(t);
         return NULL;
     }
     fadi_tape_restart(t, 0);
-    t->head.shared_stamp = t->head.stamp;
     return t;
 }
 
@@ -264,7 +261,6 @@ int fad_tape_rewind(fad_tape *t, const struct fad_mark *mark)
         return FAD_EBUSY;
     if (!mark) {
         fadi_tape_restart(tape, 0);
-        t->shared_stamp = t->stamp;
         return FAD_OK;
     }
     if (mark->stamp != t->stamp || mark->next > t->next || mark->words > tape->word_count)

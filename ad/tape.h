@@ -66,6 +66,7 @@ struct fadi_tape {
     size_t trace_room;
     struct fadi_arena *arena;
 
+    uint32_t family; /* the part of the stamp that is that of the shared parameters */
     uint32_t stamp_next, stamps_left;
     size_t element_count;
     fad_real *scratch; /* a sum's arrays for one element */
@@ -87,7 +88,7 @@ struct fadi_tape *fadi_tape_new(void);
 void fadi_tape_free(struct fadi_tape *t);
 
 /** Lays the tape out for a sum: `rows` rows of adjoints, local ids from base on. FAD_OK, FAD_ENOMEM, FAD_EOVERFLOW. */
-int fadi_tape_bind(struct fadi_tape *t, uint64_t base, size_t rows, uint32_t shared_stamp);
+int fadi_tape_bind(struct fadi_tape *t, uint64_t base, size_t rows, uint32_t family);
 /** Makes ids below end usable. */
 int fadi_tape_reserve(struct fadi_tape *t, uint64_t end);
 /** Room for count more words. */
@@ -97,9 +98,29 @@ int fadi_tape_reserve_scratch(struct fadi_tape *t, size_t count);
 /** Gives back what a tape that is only kept for later should not hold on to. */
 void fadi_tape_trim(struct fadi_tape *t);
 
-/** A stamp for the shared parameters of one call: no recording has it. */
-uint32_t fadi_shared_stamp(void);
-/** A block of stamps for the tape's next recordings, which no other recording of the last 2^31 has had. */
+/* A stamp is two codewords side by side, one for the sum (or the user's tape) and one for the recording. In a codeword the
+ * lower bits are a number and the upper ones say how many of the lower are 0 (a Berger code): what has fewer zeros below has
+ * a smaller count above, so the bits of one codeword never lie inside those of another, and none is 0. The numbers go round
+ * after 2^17 recordings and 2^7 sums: a handle that is exactly that old is not told from a new one.
+ * Source: J. M. Berger, A note on error detection codes for asymmetric channels, Information and Control 4 (1961) */
+#define FADI_STAMP_BITS 17
+#define FADI_FAMILY_BITS 7
+#define FADI_FAMILY_SHIFT 22
+
+static inline uint32_t fadi_codeword(uint32_t number, unsigned bits)
+{
+    uint32_t low = number & ((UINT32_C(1) << bits) - 1);
+    return low | (bits - (uint32_t)__builtin_popcount(low)) << bits;
+}
+
+static inline uint32_t fadi_stamp(uint32_t number)
+{
+    return fadi_codeword(number, FADI_STAMP_BITS);
+}
+
+/** A new stamp for the shared parameters of one call, and the upper part of the stamps of its tapes. */
+uint32_t fadi_family(void);
+/** A block of numbers for the tape's next recordings. */
 void fadi_tape_more_stamps(struct fadi_tape *t);
 
 /** The memory of fad_alloc: whether there is any, none left, all of it free again. */
@@ -124,7 +145,8 @@ static inline void fadi_tape_restart(struct fadi_tape *t, size_t inputs)
     if (t->stamps_left == 0)
         fadi_tape_more_stamps(t);
     t->stamps_left--;
-    t->head.stamp = t->stamp_next++;
+    t->head.stamp = t->family | fadi_stamp(t->stamp_next++);
+    t->head.foreign = ~t->head.stamp;
     if (t->arena->used)
         fadi_arena_clear(t);
 }
@@ -137,7 +159,7 @@ static inline fad_real fadi_nan(void)
 /** Records an operation of one or two operands; those that are constants have no partial. */
 static inline fad_real fadi_push(fad_tape *t, unsigned op, double v, fad_real a, double p0, fad_real b, double p1)
 {
-    if (fad_cold(t, a, b))
+    if (fad_cold(t, a.stamp | b.stamp))
         return fadi_push_cold(t, op, v, a, p0, b, p1);
     return fad_push(t, v, a, p0, b, p1);
 }

@@ -72,7 +72,7 @@ static int prepare(struct work *w, size_t k)
 
 static bool known(const struct fadi_tape *t, fad_real y)
 {
-    return y.id == 0 || (!fad_foreign(&t->head, y) && y.id < t->head.next);
+    return y.stamp == 0 || (!(y.stamp & t->head.foreign) && y.id < t->head.next);
 }
 
 /* Runs the term. The tape's error comes before the term's code: it happened first, and may be why. */
@@ -108,7 +108,7 @@ static void differentiate(const struct work *w, size_t o)
     double *adjoints = row_of(t, o);
     unsigned char *marks = marks_of(w, o);
     uint32_t y = w->y[o].id;
-    if (y == 0)
+    if (w->y[o].stamp == 0)
         return;
     adjoints[y] += 1.0;
     if (marks)

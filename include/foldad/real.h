@@ -28,7 +28,8 @@
 extern "C" {
 #endif
 
-/** A value, and where it was recorded. Copied freely; id 0 is a constant (stamp 0 then). */
+/** A value, and where it was recorded: as which operation, and in which recording. Copied freely; a constant has stamp 0
+ * and id 0. */
 typedef struct fad_real {
     double value;
     uint32_t id;
@@ -113,13 +114,16 @@ struct fad_node {
 };
 
 /** The part of a tape that inline code uses. The types are chosen so that stores to nodes and fad_reals cannot alias
- * next, limit and nodes: the compiler may keep these in registers. */
+ * next, limit and nodes: the compiler may keep these in registers.
+ * Of the bits of a good operand's stamp none is outside the tape's own stamp: constants have 0, shared parameters of the
+ * sum that the tape works for have some of its bits, its own results have all. No two recordings and no two sums have
+ * stamps of which one lies inside the other. */
 struct fad_tape {
-    uint64_t next;         /* the id that the next operation gets */
-    uint64_t limit;        /* at this id the out-of-line half is called; 0: always */
-    uintptr_t nodes;       /* address that a node with id 0 would have */
-    uint32_t stamp;        /* of this recording */
-    uint32_t shared_stamp; /* of the shared parameters of the sum that the tape works for, else as stamp */
+    uint64_t next;    /* the id that the next operation gets */
+    uint64_t limit;   /* at this id the out-of-line half is called; 0: always */
+    uintptr_t nodes;  /* address that a node with id 0 would have */
+    uint32_t stamp;   /* of this recording */
+    uint32_t foreign; /* the other bits */
 };
 
 /** Kinds of operations that are recorded inline. */
@@ -173,16 +177,10 @@ inline fad_real fad_data(fad_tape *t, const double *base, size_t stride, size_t 
     return fad_const(base[k * stride]);
 }
 
-/** Not a constant, and neither of this recording nor a shared parameter of this sum. */
-inline bool fad_foreign(const fad_tape *t, fad_real a)
+/** Something cannot be recorded inline; stamps: those of all operands, or-ed. */
+inline bool fad_cold(const fad_tape *t, uint32_t stamps)
 {
-    return a.stamp != t->stamp && a.stamp != t->shared_stamp && a.id != 0;
-}
-
-/** The operation cannot be recorded inline. */
-inline bool fad_cold(const fad_tape *t, fad_real a, fad_real b)
-{
-    return __builtin_expect(t == NULL || t->next >= t->limit || fad_foreign(t, a) || fad_foreign(t, b), 0);
+    return __builtin_expect(t == NULL || t->next >= t->limit || (stamps & t->foreign) != 0, 0);
 }
 
 /** Records one operation; room is there. */
@@ -194,8 +192,8 @@ inline fad_real fad_push(fad_tape *t, double value, fad_real a, double p0, fad_r
     fad_real r;
     node->p0 = p0;
     node->p1 = p1;
-    node->a0 = a.id ? a.id : id;
-    node->a1 = b.id ? b.id : id;
+    node->a0 = a.stamp ? a.id : id;
+    node->a1 = b.stamp ? b.id : id;
     t->next = next + 1;
     r.value = value;
     r.id = id;
@@ -209,9 +207,9 @@ inline fad_real fad_push(fad_tape *t, double value, fad_real a, double p0, fad_r
 inline fad_real fad_add(fad_tape *t, fad_real a, fad_real b)
 {
     double v = a.value + b.value;
-    if ((a.id | b.id) == 0)
+    if ((a.stamp | b.stamp) == 0)
         return fad_const(v);
-    if (fad_cold(t, a, b))
+    if (fad_cold(t, a.stamp | b.stamp))
         return fad_record(t, FAD_OP_ADD, a.value, a.id, a.stamp, b.value, b.id, b.stamp);
     return fad_push(t, v, a, 1.0, b, 1.0);
 }
@@ -220,9 +218,9 @@ inline fad_real fad_add(fad_tape *t, fad_real a, fad_real b)
 inline fad_real fad_sub(fad_tape *t, fad_real a, fad_real b)
 {
     double v = a.value - b.value;
-    if ((a.id | b.id) == 0)
+    if ((a.stamp | b.stamp) == 0)
         return fad_const(v);
-    if (fad_cold(t, a, b))
+    if (fad_cold(t, a.stamp | b.stamp))
         return fad_record(t, FAD_OP_SUB, a.value, a.id, a.stamp, b.value, b.id, b.stamp);
     return fad_push(t, v, a, 1.0, b, -1.0);
 }
@@ -232,31 +230,31 @@ inline fad_real fad_mul(fad_tape *t, fad_real a, fad_real b)
 {
     double v = a.value * b.value;
     FAD_ROUNDED(v);
-    if ((a.id | b.id) == 0)
+    if ((a.stamp | b.stamp) == 0)
         return fad_const(v);
-    if (fad_cold(t, a, b))
+    if (fad_cold(t, a.stamp | b.stamp))
         return fad_record(t, FAD_OP_MUL, a.value, a.id, a.stamp, b.value, b.id, b.stamp);
-    return fad_push(t, v, a, a.id ? b.value : FAD_NO_PARTIAL, b, b.id ? a.value : FAD_NO_PARTIAL);
+    return fad_push(t, v, a, a.stamp ? b.value : FAD_NO_PARTIAL, b, b.stamp ? a.value : FAD_NO_PARTIAL);
 }
 
 /** a / b */
 inline fad_real fad_div(fad_tape *t, fad_real a, fad_real b)
 {
     double v = a.value / b.value;
-    if ((a.id | b.id) == 0)
+    if ((a.stamp | b.stamp) == 0)
         return fad_const(v);
-    if (fad_cold(t, a, b))
+    if (fad_cold(t, a.stamp | b.stamp))
         return fad_record(t, FAD_OP_DIV, a.value, a.id, a.stamp, b.value, b.id, b.stamp);
-    return fad_push(t, v, a, a.id ? 1.0 / b.value : FAD_NO_PARTIAL, b, b.id ? -(v / b.value) : FAD_NO_PARTIAL);
+    return fad_push(t, v, a, a.stamp ? 1.0 / b.value : FAD_NO_PARTIAL, b, b.stamp ? -(v / b.value) : FAD_NO_PARTIAL);
 }
 
 /** -a */
 inline fad_real fad_neg(fad_tape *t, fad_real a)
 {
     fad_real none = fad_const(0.0);
-    if (a.id == 0)
+    if (a.stamp == 0)
         return fad_const(-a.value);
-    if (fad_cold(t, a, none))
+    if (fad_cold(t, a.stamp))
         return fad_record(t, FAD_OP_NEG, a.value, a.id, a.stamp, 0.0, 0, 0);
     return fad_push(t, -a.value, a, -1.0, none, FAD_NO_PARTIAL);
 }
@@ -267,9 +265,9 @@ inline fad_real fad_square(fad_tape *t, fad_real a)
     double v = a.value * a.value;
     fad_real none = fad_const(0.0);
     FAD_ROUNDED(v);
-    if (a.id == 0)
+    if (a.stamp == 0)
         return fad_const(v);
-    if (fad_cold(t, a, none))
+    if (fad_cold(t, a.stamp))
         return fad_record(t, FAD_OP_SQUARE, a.value, a.id, a.stamp, 0.0, 0, 0);
     return fad_push(t, v, a, 2.0 * a.value, none, FAD_NO_PARTIAL);
 }
