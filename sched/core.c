@@ -105,5 +105,5 @@ bool fadi_core_busy(struct fadi_core *core)
     for (unsigned i = 0; i < core->slots; i++)
         if (FAD_LOAD(&core->worker[i].busy, FADI_ACQUIRE)) /* acquire: free means that its user is through with it */
             return true;
-    return false;
+    return FAD_LOAD(&core->slotless, FADI_ACQUIRE) != 0; /* acquire: as above */
 }

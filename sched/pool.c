@@ -109,6 +109,16 @@ static int run_serial(int (*fn)(struct fadi_worker *w, void *arg), void *arg)
     return rc;
 }
 
+/* All slots are taken. The call is counted all the same, so that the pool is not destroyed under it. */
+static int run_slotless(struct fadi_core *core, int (*fn)(struct fadi_worker *w, void *arg), void *arg)
+{
+    int rc;
+    FADI_ADD(&core->slotless, 1, FADI_GUEST_TAKE);
+    rc = run_serial(fn, arg);
+    FADI_ADD(&core->slotless, (uint32_t)-1, FADI_GUEST_GIVE);
+    return rc;
+}
+
 static int run_guest(struct fadi_worker *w, int (*fn)(struct fadi_worker *w, void *arg), void *arg)
 {
     struct fadi_frame frame;
@@ -135,7 +145,7 @@ int fadi_with_worker(fad_pool *pool, int (*fn)(struct fadi_worker *w, void *arg)
     else if (core && (w = take_guest(core)))
         rc = run_guest(w, fn, arg);
     else
-        rc = run_serial(fn, arg);
+        rc = core ? run_slotless(core, fn, arg) : run_serial(fn, arg);
     fadi_fp_leave(fp);
     return pool && before != fadi_generation() ? FAD_EFORKED : rc;
 }

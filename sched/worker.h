@@ -31,6 +31,7 @@ struct fadi_core {
     uint64_t generation;                       /* of the process, see fadi_generation */
     pthread_t *thread;
     FAD_ATOMIC(uint32_t) stop;                 /* 1: the threads end */
+    FAD_ATOMIC(uint32_t) slotless;             /* calls that found no guest slot and run serially */
     FAD_ATOMIC(uint32_t) used;                 /* slots that have ever been taken; thieves look no further */
     FAD_ATOMIC(struct fadi_array *) retired;   /* replaced arrays of all deques */
 };
@@ -52,7 +53,7 @@ static inline unsigned fadi_core_threads(const struct fadi_core *core)
 {
     return FAD_LOAD(&core->threads, FAD_RELAXED); /* relaxed: changes only while the first threads look for work */
 }
-/** Is any guest slot taken? */
+/** Is any call inside, with a guest slot or without? */
 bool fadi_core_busy(struct fadi_core *core);
 
 /** Runs fn with a worker of the pool: the thread's own if it has one, else a guest slot, else (no slot, or NULL) serially.

@@ -4,7 +4,7 @@
 #     tests_NAME_SOURCES = tests/NAME.c tests/helper.c
 #     tests_NAME_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 unit_tests =
-unit_tests += tests/deque tests/tree tests/fpenv tests/fold tests/fold_errors tests/sums
+unit_tests += tests/deque tests/tree tests/fpenv tests/fold tests/fold_errors tests/sums tests/pool
 
 # the readers of the examples
 unit_tests += tests/readers
@@ -17,6 +17,10 @@ ad_support = tests/ad_support.c tests/ad_support.h
 expressions = tests/expression.c tests/expression.h tests/expression_random.c tests/expression_rules.c
 unit_tests += tests/property_ad
 tests_property_ad_SOURCES = tests/property_ad.c $(expressions) $(ad_support)
+unit_tests += tests/cases_ad
+tests_cases_ad_SOURCES = tests/cases_ad.c $(expressions) $(ad_support)
+unit_tests += tests/cases_ad_sums
+tests_cases_ad_sums_SOURCES = tests/cases_ad_sums.c $(ad_support)
 
 EXTRA_DIST += tests/sched_help.h
 
