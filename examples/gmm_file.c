@@ -12,7 +12,7 @@ static bool row(struct text *text, const char *what, size_t count, double *value
     if (text->size == 0)
         return text_complain(complaint, text->name, 1, "the file is empty");
     if (!text_line(text, &line))
-        return text_complain(complaint, text->name, text->line, "the file ends here, before the last line of %s", what);
+        return text_complain(complaint, text->name, text->line, "the file ends here, where %s is expected", what);
     return text_numbers(text, line, what, count, values, complaint);
 }
 
@@ -97,7 +97,7 @@ bool gmm_parse_reference(const char *data, size_t size, const char *name, size_t
                          struct complaint *complaint)
 {
     struct text text = {.name = name, .data = data, .size = size};
-    return rows(&text, "the reference (value, gradient)", count, 1, reference, complaint) &&
+    return rows(&text, "a number of the reference", count, 1, reference, complaint) &&
            text_ends(&text, complaint);
 }
 

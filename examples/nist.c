@@ -155,7 +155,7 @@ static void print_fit(const struct fit *fit)
     printf("  %-24s%22s%22s%22s\n", "", "certified parameters", "start 1", "start 2");
     row("sum of squares", "%22.12e", c->rss, s1->rss, s2->rss);
     printf("  %-24s%20.10e\n", "certified by NIST", set->rss);
-    printf("  %-24s%12.2f\n", "digits of agreement", fit->digits);
+    printf("  %-24s%22.2f\n", "digits of agreement", fit->digits);
     row("norm of b_j dF/db_j", "%22.3e", c->scaled_norm, s1->scaled_norm, s2->scaled_norm);
     row("  relative to start 1", "%22.3e", fit->ratio, 1, s2->scaled_norm / s1->scaled_norm);
     row("norm of dF/db_j", "%22.3e", c->plain_norm, s1->plain_norm, s2->plain_norm);

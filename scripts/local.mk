@@ -5,6 +5,7 @@ script_tests += scripts/check-layers
 script_tests += scripts/check-symbols
 script_tests += scripts/check-fences
 script_tests += scripts/check-install
+script_tests += scripts/check-examples
 TESTS += $(script_tests)
 EXTRA_DIST += $(script_tests) scripts/common.sh scripts/run-test scripts/run-stress scripts/skip
 
