@@ -11,8 +11,11 @@
 
 void fadi_fold_fail(struct fadi_fold *f, size_t index, int code)
 {
-    while (FADI_EXCHANGE(&f->lock, 1, FADI_ACQUIRE)) /* acquire and release: a lock for failed and code */
+    while (FADI_EXCHANGE(&f->lock, 1, FADI_ACQUIRE)) { /* acquire and release: a lock for failed and code */
+        if (f->core && f->core->generation != fadi_generation())
+            return; /* who holds it stayed in the parent process; the call returns FAD_EFORKED whatever failed */
         fadi_pause();
+    }
     if (index < FAD_LOAD(&f->failed, FAD_RELAXED)) { /* relaxed: under the lock */
         FAD_STORE(&f->failed, index, FAD_RELAXED);    /* relaxed: others only stop earlier by it */
         f->code = code;
