@@ -66,16 +66,15 @@ int evaluate_blocks(short tag, std::size_t n, Block block, const double *data, s
     return 0;
 }
 
-/* Whether a trace is of another problem than the one before; problems are told apart by their data's address and size. */
+/* The shape of what was traced last; the numbers in it are given at each evaluation. */
 struct Traced {
-    const double *data = nullptr;
-    std::size_t n = 0;
+    std::size_t terms = 0, p = 0;
 
-    bool anew(const double *now, std::size_t now_n)
+    bool anew(std::size_t now_terms, std::size_t now_p)
     {
-        const bool other = data != now || n != now_n;
-        data = now;
-        n = now_n;
+        const bool other = terms != now_terms || p != now_p;
+        terms = now_terms;
+        p = now_p;
         return other;
     }
 };
@@ -120,7 +119,7 @@ int adolc_logistic(void *problem, unsigned, double *out)
     static Traced traced;
     const auto &l = *static_cast<const logistic_problem *>(problem);
     const Block block = {block_of(l.n, 2 * l.p + 5), l.p + 1};
-    if (traced.anew(l.rows, l.n))
+    if (traced.anew(block.terms, l.p))
         trace_logistic(l, block.terms);
     return evaluate_blocks(LOGISTIC, l.n, block, l.rows, l.p, l.theta, out);
 }
@@ -149,7 +148,7 @@ int adolc_gmm(void *problem, unsigned, double *out)
     static Traced traced;
     const auto &g = *static_cast<const gmm_problem *>(problem);
     const Block block = {block_of(g.n, g.k * (g.d * (g.d + 5) + 4)), g.d};
-    if (traced.anew(g.points, g.n))
+    if (traced.anew(block.terms, g.p))
         trace_gmm(g, block.terms);
     return evaluate_blocks(GMM, g.n, block, g.points, g.p, g.theta, out);
 }

@@ -78,7 +78,7 @@ struct figure {
 };
 void bench_figure(struct bench *b, const struct figure *f);
 
-/** A pool for contenders, made at first use and kept; NULL if there is none to be had. */
+/** A pool for contenders, made at first use and kept; or the end of the program. */
 fad_pool *bench_pool(unsigned workers);
 void bench_pools_destroy(void);
 
