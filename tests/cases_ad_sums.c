@@ -147,10 +147,23 @@ static int copy_shared(fad_tape *t, size_t k, const fad_real *a, const fad_real 
     return 0;
 }
 
-/* A2: n copies of x, where the term is the shared handle itself. */
+/* Parameter k mod P itself. */
+static int copy_one(fad_tape *t, size_t k, const fad_real *a, const fad_real *x, fad_real *y, void *user)
+{
+    (void)t;
+    (void)x;
+    *y = a[k % *(const size_t *)user];
+    return 0;
+}
+
+/* A2: n copies of x, where the term is the shared handle itself; the same of many parameters, most of which a leaf never
+ * touches. */
 static void a2_copies(void **state)
 {
-    double a = 3, value, g[3];
+    enum { P = 3000 };
+    static double many[P], g[P];
+    double a = 3, value;
+    size_t p = P;
     (void)state;
     for (size_t i = 0; i < COUNTS; i++)
         for (size_t leaf = 0; leaf < 20; leaf++) {
@@ -159,6 +172,11 @@ static void a2_copies(void **state)
             s.grain = 1;
             assert_int_equal(fad_sum_gradient(pool_with(worker_counts[i]), &s, &value, g, NULL), 0);
             assert_true(g[0] == 2000 && value == 6000);
+            s = describe(700 * leaf, copy_one, P, many);
+            s.user = &p;
+            assert_int_equal(fad_sum_gradient(pool_with(worker_counts[i]), &s, &value, g, NULL), 0);
+            for (size_t j = 0; j < P; j++)
+                assert_true(g[j] == (double)(s.terms / P + (j < s.terms % P)));
         }
 }
 
