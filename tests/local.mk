@@ -4,7 +4,7 @@
 #     tests_NAME_SOURCES = tests/NAME.c tests/helper.c
 #     tests_NAME_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 unit_tests =
-unit_tests += tests/deque tests/tree tests/fpenv tests/fold tests/fold_errors tests/sums tests/pool tests/cpus tests/case_fork
+unit_tests += tests/deque tests/tree tests/fpenv tests/fold tests/fold_errors tests/sums tests/pool tests/cpus tests/case_fork tests/case_nesting
 
 # the readers of the examples
 unit_tests += tests/readers
