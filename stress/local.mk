@@ -3,6 +3,9 @@
 # Sources beside its own file as in tests/local.mk.
 # "make check" runs each for one second, "make stress STRESS_SECONDS=60" for longer.
 stress_programs =
+stress_programs += stress/deque stress/fold
+
+EXTRA_DIST += stress/sched_stress.h
 
 check_PROGRAMS += $(stress_programs)
 TESTS += $(stress_programs)

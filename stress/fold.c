@@ -1,0 +1,165 @@
+/* Folds have the bits of the serial fold: random shapes, several threads on one pool, folds inside folds, elements that
+ * fail, tiny ones back to back so that workers fall asleep and are woken all the time (S1, S7, S13, S16).
+ * Prints pools made, folds, and how many differed in bits, in status or in the failing element; exits with 0 if none
+ * did, else 1.
+ *     -t threads (0: 1 to 16 in turn)   -s seconds   -r seed */
+#include "stress/sched_stress.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define CALLERS 3
+
+static atomic_ullong folds, differ;
+
+/* One fold; its elements are functions of seed and index. */
+struct shape {
+    fad_pool *pool; /* of the folds inside */
+    uint64_t seed;
+    size_t n, inner_every, fails_every;
+    unsigned stall;
+    bool sleeps;
+    struct fad_fold_options options;
+};
+
+static double element(uint64_t seed, size_t i)
+{
+    uint64_t s = seed + i;
+    return ldexp((double)(int64_t)stress_random(&s), -70 + (int)stress_below(&s, 40));
+}
+
+static void identity(void *acc, void *user)
+{
+    (void)user;
+    ((double *)acc)[0] = 0;
+    ((double *)acc)[1] = 1;
+}
+
+/* Neither associative nor commutative in floating point: an affine map after another. */
+static void combine(void *left, const void *right, void *user)
+{
+    double *l = left;
+    const double *r = right;
+    (void)user;
+    l[0] = r[1] * l[0] + r[0];
+    l[1] = l[1] * r[1];
+}
+
+static const struct fad_monoid affine = {2 * sizeof(double), 0, identity, combine};
+
+static int leaf(size_t begin, size_t end, void *acc, void *user, size_t *failed);
+
+static int inner(const struct shape *s, size_t i, double *value)
+{
+    struct shape in = {.seed = s->seed ^ i, .n = i % 300, .stall = s->stall, .options = {.leaf = 3, .grain = i % 2}};
+    double result[2];
+    int rc = fad_fold(s->pool, in.n, &affine, leaf, &in, &in.options, result);
+    *value = result[0];
+    return rc;
+}
+
+static int leaf(size_t begin, size_t end, void *acc, void *user, size_t *failed)
+{
+    const struct shape *s = user;
+    for (size_t i = begin; i < end; i++) {
+        double x[2] = {element(s->seed, i), 1 + element(s->seed, i) * 0x1p-30};
+        uint64_t r = s->seed * 31 + i;
+        if (s->fails_every && stress_below(&r, s->fails_every) == 0) {
+            *failed = i;
+            return 1 + (int)stress_below(&r, 1000);
+        }
+        if (s->inner_every && i % s->inner_every == 0 && inner(s, i, &x[0]))
+            return -99;
+        for (unsigned k = s->stall ? (unsigned)stress_below(&r, s->stall) : 0; k > 0; k--)
+            __asm__ volatile("" ::: "memory");
+        if (s->sleeps && stress_below(&r, 64) == 0)
+            usleep((useconds_t)stress_below(&r, 30));
+        combine(acc, x, NULL);
+    }
+    return 0;
+}
+
+static struct shape random_shape(fad_pool *pool, uint64_t *seed)
+{
+    struct shape s = {.pool = pool, .seed = stress_random(seed)};
+    size_t most = (size_t)1 << stress_below(seed, 13);
+    s.n = stress_below(seed, most);
+    s.inner_every = stress_below(seed, 4) ? 0 : 1 + stress_below(seed, 60);
+    s.fails_every = stress_below(seed, 4) ? 0 : 1 + stress_below(seed, 2 * most);
+    s.stall = stress_below(seed, 2) ? 0 : 1u << stress_below(seed, 13);
+    s.sleeps = stress_below(seed, 4) == 0;
+    s.options.leaf = stress_below(seed, 3) ? 1 + stress_below(seed, 30) : 0;
+    s.options.grain = stress_below(seed, 2) ? 0 : 1 + stress_below(seed, 100);
+    s.options.first = stress_below(seed, 2) ? 0 : stress_below(seed, 1000);
+    return s;
+}
+
+static void compare(fad_pool *pool, struct shape shape, unsigned times)
+{
+    struct shape *s = &shape;
+    double want[2] = {7, 7};
+    struct fad_failure f = {0}, g = {0};
+    int rc;
+    s->options.failure = &f;
+    s->pool = NULL;
+    rc = fad_fold(NULL, s->n, &affine, leaf, s, &s->options, want);
+    s->pool = pool;
+    s->options.failure = &g;
+    for (unsigned i = 0; i < times; i++) {
+        double got[2] = {7, 7};
+        int r = fad_fold(pool, s->n, &affine, leaf, s, &s->options, got);
+        bool same = r == rc && !memcmp(got, want, sizeof got);
+        if (r)
+            same &= f.status == g.status && f.index == g.index && f.code == g.code;
+        if (!same)
+            printf("seed %llu n %zu: status %d and %d, element %zu and %zu, %a and %a\n", (unsigned long long)s->seed, s->n,
+                   rc, r, f.index, g.index, want[0], got[0]);
+        atomic_fetch_add_explicit(&folds, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&differ, !same, memory_order_relaxed);
+    }
+}
+
+struct caller {
+    fad_pool *pool;
+    uint64_t seed;
+    double until;
+};
+
+static void *call(void *arg)
+{
+    struct caller *c = arg;
+    do {
+        struct shape s = random_shape(c->pool, &c->seed), tiny = {.seed = c->seed, .n = 10, .options = {.leaf = 1}};
+        compare(c->pool, s, 3);
+        tiny.options.grain = stress_below(&c->seed, 2);
+        compare(c->pool, tiny, (unsigned)stress_below(&c->seed, 100));
+    } while (stress_now() < c->until);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct stress s = stress_options(argc, argv);
+    double end = stress_now() + s.seconds;
+    unsigned pools = 0;
+    do {
+        struct caller c[CALLERS];
+        pthread_t thread[CALLERS];
+        fad_pool *pool = stress_pool(stress_workers(&s, pools++), &s.seed);
+        for (size_t i = 0; i < CALLERS; i++) {
+            c[i] = (struct caller){pool, stress_random(&s.seed), stress_now() + 0.1};
+            if (pthread_create(&thread[i], NULL, call, &c[i]))
+                return 77;
+        }
+        for (size_t i = 0; i < CALLERS; i++)
+            pthread_join(thread[i], NULL);
+        if (fad_pool_destroy(pool)) {
+            printf("the pool is still busy\n");
+            return 1;
+        }
+    } while (stress_now() < end);
+    printf("pools=%u folds=%llu differ=%llu\n", pools, folds, differ);
+    return differ || folds == 0;
+}
