@@ -33,8 +33,8 @@ static const struct program program = {
     "  -h          this text\n"
     "exit code: 0; 1 results that do not agree with the reference, or a failure; 2 a wrong option or a damaged file\n"};
 
-/* The benchmark's own constant: its published values differ from exact ones in about the 14th digit, and a reference
- * can be met to 13 only with the same constant. */
+/* The benchmark's own constant, which its published values contain: with the exact one, results would differ from them in
+ * about the 14th digit. */
 static const double benchmark_pi = 3.14159265359;
 
 /* What is allowed between results and reference: of the value relative, of a component c relative to max(1, |c|). */

@@ -42,3 +42,5 @@ endif
 
 # not built here: a user's program, for scripts/check-install
 EXTRA_DIST += tests/consumer.c
+
+EXTRA_DIST += tests/data
