@@ -22,6 +22,13 @@
 #define SLOWER 10
 #endif
 #endif
+#if defined(__SANITIZE_THREAD__)
+#define THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define THREAD_SANITIZER 1
+#endif
+#endif
 #ifndef SLOWER
 #define SLOWER 1
 #endif
