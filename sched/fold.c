@@ -9,7 +9,7 @@
 
 /* ---- failures ---- */
 
-void fadi_fold_fail(struct fadi_fold *f, size_t index, int code)
+void fadi_fold_fail(struct fadi_fold *f, size_t index, int code, bool from_callback)
 {
     while (FADI_EXCHANGE(&f->lock, 1, FADI_ACQUIRE)) { /* acquire and release: a lock for failed and code */
         if (f->core && f->core->generation != fadi_generation())
@@ -19,6 +19,7 @@ void fadi_fold_fail(struct fadi_fold *f, size_t index, int code)
     if (index < FAD_LOAD(&f->failed, FAD_RELAXED)) { /* relaxed: under the lock */
         FAD_STORE(&f->failed, index, FAD_RELAXED);    /* relaxed: others only stop earlier by it */
         f->code = code;
+        f->from_callback = from_callback;
     }
     FAD_STORE(&f->lock, 0, FADI_RELEASE);
 }
@@ -98,7 +99,7 @@ int fad_fold(fad_pool *pool, size_t n, const struct fad_monoid *monoid, fad_leaf
     rc = fadi_with_worker(pool, run, &c);
     if (rc == FAD_OK)
         return FAD_OK;
-    if (rc == FAD_EFORKED || c.fold.failed == SIZE_MAX)
+    if (rc == FAD_EFORKED || c.fold.failed == SIZE_MAX || !c.fold.from_callback)
         return report(o->failure, rc, SIZE_MAX, 0, fad_strerror(rc));
     return report(o->failure, rc, c.fold.failed, rc,
                   rc > 0 ? "the callback returned an error code" : fad_strerror(rc));

@@ -121,7 +121,7 @@ static void fold_leaf(struct piece *p)
         f->monoid->identity(acc, f->user);
     code = f->leaf(begin, end, acc, f->user, &failed);
     if (code) {
-        fadi_fold_fail(f, failed >= begin && failed < end ? failed : begin, code);
+        fadi_fold_fail(f, failed >= begin && failed < end ? failed : begin, code, true);
         p->dead = true;
     }
     push(p, acc, 1);
@@ -221,7 +221,7 @@ static bool next_offer(struct piece *p)
     }
     p->dead |= o->task.status != 0;
     if (o->task.status < 0) /* FAD_EFORKED: nobody will finish it; fadi_with_worker tells */
-        fadi_fold_fail(p->fold, p->fold->first + o->lo * p->fold->leaf_size, o->task.status);
+        fadi_fold_fail(p->fold, p->fold->first + o->lo * p->fold->leaf_size, o->task.status, false);
     push(p, o->acc, o->hi - o->lo);
     p->cursor = p->end;
     if (p->check != SIZE_MAX) /* the clock ran while this worker helped others */
@@ -234,7 +234,7 @@ bool fadi_piece_run(struct fadi_worker *w, struct fadi_fold *f, size_t lo, size_
     struct piece p = {.fold = f, .w = w, .lo = lo, .cursor = lo, .end = hi};
     size_t mark = fadi_scratch_mark(&w->scratch);
     if (!piece_init(&p, acc)) {
-        fadi_fold_fail(f, f->first + lo * f->leaf_size, FAD_ENOMEM);
+        fadi_fold_fail(f, f->first + lo * f->leaf_size, FAD_ENOMEM, false);
         return false;
     }
     plan_offers(&p);

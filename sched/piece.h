@@ -20,6 +20,7 @@ struct fadi_fold {
     FAD_ATOMIC(size_t) failed;    /* the lowest failing element so far; SIZE_MAX: none */
     FAD_ATOMIC(uint32_t) lock;    /* for failed and code */
     int code;                     /* of that element */
+    bool from_callback;           /* the code; else it is the library's own */
     FAD_ATOMIC(uint64_t) leaf_ns; /* about how long a leaf takes; 0: not known yet */
 };
 
@@ -27,6 +28,6 @@ struct fadi_fold {
 bool fadi_piece_run(struct fadi_worker *w, struct fadi_fold *f, size_t lo, size_t hi, void *acc);
 
 /** Keeps the failure if no lower one is known. */
-void fadi_fold_fail(struct fadi_fold *f, size_t index, int code);
+void fadi_fold_fail(struct fadi_fold *f, size_t index, int code, bool from_callback);
 
 #endif
