@@ -5,6 +5,10 @@
 #     tests_NAME_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 unit_tests =
 unit_tests += tests/deque tests/tree tests/fpenv tests/fold tests/fold_errors tests/sums tests/pool tests/cpus tests/case_fork tests/case_nesting
+unit_tests += tests/case_bits tests/case_callers tests/threads_fail tests/alloc_sched tests/scratch
+tests_threads_fail_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
+tests_alloc_sched_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=free
 
 # the readers of the examples
 unit_tests += tests/readers
