@@ -148,7 +148,7 @@ FAD_API fad_real fad_record(fad_tape *t, unsigned op, double a, uint32_t a_id, u
 #endif
 
 /** A constant. */
-inline fad_real fad_const(double v)
+FAD_API inline fad_real fad_const(double v)
 {
     fad_real r;
     r.value = v;
@@ -158,33 +158,33 @@ inline fad_real fad_const(double v)
 }
 
 /** What a fad_real is converted to, for the macros below. */
-inline fad_real fad_same(fad_real a)
+FAD_API inline fad_real fad_same(fad_real a)
 {
     return a;
 }
 
 /** The plain number. */
-inline double fad_value(fad_tape *t, fad_real a)
+FAD_API inline double fad_value(fad_tape *t, fad_real a)
 {
     (void)t;
     return a.value;
 }
 
 /** base[k * stride], as a constant of this element: what a term reads from user data that differs between elements. */
-inline fad_real fad_data(fad_tape *t, const double *base, size_t stride, size_t k)
+FAD_API inline fad_real fad_data(fad_tape *t, const double *base, size_t stride, size_t k)
 {
     (void)t;
     return fad_const(base[k * stride]);
 }
 
 /** Something cannot be recorded inline; stamps: those of all operands, or-ed. */
-inline bool fad_cold(const fad_tape *t, uint32_t stamps)
+FAD_API inline bool fad_cold(const fad_tape *t, uint32_t stamps)
 {
     return __builtin_expect(t == NULL || t->next >= t->limit || (stamps & t->foreign) != 0, 0);
 }
 
 /** Records one operation; room is there. */
-inline fad_real fad_push(fad_tape *t, double value, fad_real a, double p0, fad_real b, double p1)
+FAD_API inline fad_real fad_push(fad_tape *t, double value, fad_real a, double p0, fad_real b, double p1)
 {
     uint64_t next = t->next;
     uint32_t id = (uint32_t)next;
@@ -204,29 +204,29 @@ inline fad_real fad_push(fad_tape *t, double value, fad_real a, double p0, fad_r
 /* ---- Arithmetic ---- */
 
 /** a + b */
-inline fad_real fad_add(fad_tape *t, fad_real a, fad_real b)
+FAD_API inline fad_real fad_add(fad_tape *t, fad_real a, fad_real b)
 {
     double v = a.value + b.value;
     if ((a.stamp | b.stamp) == 0)
         return fad_const(v);
     if (fad_cold(t, a.stamp | b.stamp))
         return fad_record(t, FAD_OP_ADD, a.value, a.id, a.stamp, b.value, b.id, b.stamp);
-    return fad_push(t, v, a, 1.0, b, 1.0);
+    return fad_push(t, v, a, a.stamp ? 1.0 : FAD_NO_PARTIAL, b, b.stamp ? 1.0 : FAD_NO_PARTIAL);
 }
 
 /** a - b */
-inline fad_real fad_sub(fad_tape *t, fad_real a, fad_real b)
+FAD_API inline fad_real fad_sub(fad_tape *t, fad_real a, fad_real b)
 {
     double v = a.value - b.value;
     if ((a.stamp | b.stamp) == 0)
         return fad_const(v);
     if (fad_cold(t, a.stamp | b.stamp))
         return fad_record(t, FAD_OP_SUB, a.value, a.id, a.stamp, b.value, b.id, b.stamp);
-    return fad_push(t, v, a, 1.0, b, -1.0);
+    return fad_push(t, v, a, a.stamp ? 1.0 : FAD_NO_PARTIAL, b, b.stamp ? -1.0 : FAD_NO_PARTIAL);
 }
 
 /** a * b */
-inline fad_real fad_mul(fad_tape *t, fad_real a, fad_real b)
+FAD_API inline fad_real fad_mul(fad_tape *t, fad_real a, fad_real b)
 {
     double v = a.value * b.value;
     FAD_ROUNDED(v);
@@ -238,7 +238,7 @@ inline fad_real fad_mul(fad_tape *t, fad_real a, fad_real b)
 }
 
 /** a / b */
-inline fad_real fad_div(fad_tape *t, fad_real a, fad_real b)
+FAD_API inline fad_real fad_div(fad_tape *t, fad_real a, fad_real b)
 {
     double v = a.value / b.value;
     if ((a.stamp | b.stamp) == 0)
@@ -249,7 +249,7 @@ inline fad_real fad_div(fad_tape *t, fad_real a, fad_real b)
 }
 
 /** -a */
-inline fad_real fad_neg(fad_tape *t, fad_real a)
+FAD_API inline fad_real fad_neg(fad_tape *t, fad_real a)
 {
     fad_real none = fad_const(0.0);
     if (a.stamp == 0)
@@ -260,7 +260,7 @@ inline fad_real fad_neg(fad_tape *t, fad_real a)
 }
 
 /** a * a */
-inline fad_real fad_square(fad_tape *t, fad_real a)
+FAD_API inline fad_real fad_square(fad_tape *t, fad_real a)
 {
     double v = a.value * a.value;
     fad_real none = fad_const(0.0);
@@ -326,7 +326,7 @@ FAD_API fad_real fad_tgamma(fad_tape *t, fad_real a);
 
 /* ---- Comparisons and selection ---- */
 
-inline fad_mask fad_mask_of(bool holds)
+FAD_API inline fad_mask fad_mask_of(bool holds)
 {
     fad_mask m;
     m.holds = holds;
@@ -337,49 +337,49 @@ inline fad_mask fad_mask_of(bool holds)
 }
 
 /** a < b; as all comparisons false if one is NaN */
-inline fad_mask fad_lt(fad_tape *t, fad_real a, fad_real b)
+FAD_API inline fad_mask fad_lt(fad_tape *t, fad_real a, fad_real b)
 {
     (void)t;
     return fad_mask_of(a.value < b.value);
 }
 
 /** a <= b */
-inline fad_mask fad_le(fad_tape *t, fad_real a, fad_real b)
+FAD_API inline fad_mask fad_le(fad_tape *t, fad_real a, fad_real b)
 {
     (void)t;
     return fad_mask_of(a.value <= b.value);
 }
 
 /** a == b */
-inline fad_mask fad_eq(fad_tape *t, fad_real a, fad_real b)
+FAD_API inline fad_mask fad_eq(fad_tape *t, fad_real a, fad_real b)
 {
     (void)t;
     return fad_mask_of(a.value == b.value);
 }
 
 /** Both hold */
-inline fad_mask fad_and(fad_tape *t, fad_mask a, fad_mask b)
+FAD_API inline fad_mask fad_and(fad_tape *t, fad_mask a, fad_mask b)
 {
     (void)t;
     return fad_mask_of(a.holds & b.holds);
 }
 
 /** At least one holds */
-inline fad_mask fad_or(fad_tape *t, fad_mask a, fad_mask b)
+FAD_API inline fad_mask fad_or(fad_tape *t, fad_mask a, fad_mask b)
 {
     (void)t;
     return fad_mask_of(a.holds | b.holds);
 }
 
 /** Does not hold */
-inline fad_mask fad_not(fad_tape *t, fad_mask a)
+FAD_API inline fad_mask fad_not(fad_tape *t, fad_mask a)
 {
     (void)t;
     return fad_mask_of(!a.holds);
 }
 
 /** m ? a : b. Both have been computed; no derivative flows to the one that is not taken, not even a NaN. */
-inline fad_real fad_select(fad_tape *t, fad_mask m, fad_real a, fad_real b)
+FAD_API inline fad_real fad_select(fad_tape *t, fad_mask m, fad_real a, fad_real b)
 {
     (void)t;
     return m.holds ? a : b;
@@ -435,15 +435,17 @@ FAD_CXX_BINARY(fad_mask, fad_lt) FAD_CXX_BINARY(fad_mask, fad_le) FAD_CXX_BINARY
 #undef FAD_CXX_BINARY
 inline double fad_value(fad_tape *, double a) { return a; }
 /** Numbers and fad_reals alike, for the operations with three operands. */
-inline fad_real fad_real_of(fad_real a) { return a; }
-inline fad_real fad_real_of(double a) { return fad_const(a); }
+namespace fad_operand {
+    inline fad_real real(fad_real a) { return a; }
+    inline fad_real real(double a) { return fad_const(a); }
+}
 template <class A, class B, class C> inline fad_real fad_fma(fad_tape *t, A a, B b, C c)
 {
-    return fad_fma(t, fad_real_of(a), fad_real_of(b), fad_real_of(c));
+    return fad_fma(t, fad_operand::real(a), fad_operand::real(b), fad_operand::real(c));
 }
 template <class A, class B> inline fad_real fad_select(fad_tape *t, fad_mask m, A a, B b)
 {
-    return fad_select(t, m, fad_real_of(a), fad_real_of(b));
+    return fad_select(t, m, fad_operand::real(a), fad_operand::real(b));
 }
 
 #else
