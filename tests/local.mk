@@ -24,6 +24,13 @@ tests_property_ad_SOURCES = tests/property_ad.c $(expressions) $(ad_support)
 random_sums = $(expressions) tests/random_sum.c tests/random_sum.h tests/random_sum_make.c
 unit_tests += tests/property_sums
 tests_property_sums_SOURCES = tests/property_sums.c $(random_sums) $(ad_support)
+unit_tests += tests/errors_ad tests/errors_sum
+tests_errors_ad_SOURCES = tests/errors_ad.c $(expressions) $(ad_support)
+tests_errors_sum_SOURCES = tests/errors_sum.c $(random_sums) $(ad_support)
+unit_tests += tests/alloc_ad
+tests_alloc_ad_SOURCES = tests/alloc_ad.c $(random_sums) $(ad_support)
+tests_alloc_ad_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc \
+	-Wl,--wrap=posix_memalign,--wrap=mmap,--wrap=munmap,--wrap=free
 unit_tests += tests/cases_ad
 tests_cases_ad_SOURCES = tests/cases_ad.c $(expressions) $(ad_support)
 unit_tests += tests/cases_ad_sums

@@ -76,7 +76,7 @@ static bool nested_at(const struct random_sum *r, size_t k)
 int random_sum_code(const struct random_sum *r, size_t k)
 {
     uint64_t h = mix(r->failing_seed, k);
-    return r->failing && h % r->failing == 0 ? 1 + (int)(h >> 32) % RANDOM_CODES : 0;
+    return r->failing && h % r->failing == 0 ? 1 + (int)((h >> 33) % RANDOM_CODES) : 0;
 }
 
 static int term(fad_tape *t, size_t k, const fad_real *shared, const fad_real *x, fad_real *y, void *user)

@@ -1,0 +1,364 @@
+/* No memory, at each allocation in turn: of a tape that grows, of sums of all shapes, of what the folds below need.
+ * Each attempt runs in a child of fork(), where nothing has been kept from earlier calls: allocation i fails, or all from i
+ * on. The call must return FAD_ENOMEM with its outputs untouched, or succeed with the right bits; the next call must succeed;
+ * and when the process ends and the library has given back what it keeps, nothing is left. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "tests/random_sum.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- allocations ---- */
+
+static atomic_long made, live, fail_at; /* fail_at 0: none */
+static atomic_bool all_after;
+static bool judged; /* in a child: the end looks for what is left */
+
+static bool refused(void)
+{
+    long i = atomic_fetch_add(&made, 1) + 1, at = atomic_load(&fail_at);
+    return at && (i == at || (i > at && atomic_load(&all_after)));
+}
+
+static void *counted(void *p)
+{
+    if (p)
+        atomic_fetch_add(&live, 1);
+    return p;
+}
+
+/* the names are the linker's */
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+int __real_posix_memalign(void **p, size_t alignment, size_t size);
+void *__real_mmap(void *at, size_t size, int protection, int flags, int file, off_t offset);
+int __real_munmap(void *p, size_t size);
+void __real_free(void *p);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+int __wrap_posix_memalign(void **p, size_t alignment, size_t size);
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int file, off_t offset);
+int __wrap_munmap(void *p, size_t size);
+void __wrap_free(void *p);
+
+void *__wrap_malloc(size_t size)
+{
+    return refused() ? NULL : counted(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return refused() ? NULL : counted(__real_calloc(n, size));
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+    if (refused())
+        return NULL;
+    void *q = __real_realloc(p, size);
+    return p ? q : counted(q);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return refused() ? NULL : counted(__real_aligned_alloc(alignment, size));
+}
+
+int __wrap_posix_memalign(void **p, size_t alignment, size_t size)
+{
+    if (refused())
+        return 12;
+    int rc = __real_posix_memalign(p, alignment, size);
+    if (rc == 0)
+        counted(*p);
+    return rc;
+}
+
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int file, off_t offset)
+{
+    void *p = refused() ? MAP_FAILED : __real_mmap(at, size, protection, flags, file, offset);
+    if (p != MAP_FAILED)
+        counted(p);
+    return p;
+}
+
+int __wrap_munmap(void *p, size_t size)
+{
+    atomic_fetch_sub(&live, 1);
+    return __real_munmap(p, size);
+}
+
+void __wrap_free(void *p)
+{
+    if (p)
+        atomic_fetch_sub(&live, 1);
+    __real_free(p);
+}
+
+/* After the library's own destructors, which have no priority. */
+static __attribute__((destructor(101))) void nothing_is_left(void)
+{
+    if (judged && atomic_load(&live) != 0) {
+        fprintf(stderr, "%ld allocations are left\n", atomic_load(&live));
+        _exit(2);
+    }
+}
+
+/* ---- attempts ---- */
+
+/* Does something with out (count doubles, filled with the pattern); a status. */
+typedef int attempt(const void *what, fad_pool *pool, double *out);
+
+/* What the children tell. */
+struct told {
+    long allocations;
+    double expected[];
+};
+
+struct trial {
+    attempt *attempt;
+    const void *what;
+    size_t count;
+    unsigned workers; /* 0: no pool */
+    struct told *told;
+};
+
+static void demand(bool good, const char *what)
+{
+    if (!good) {
+        fprintf(stderr, "%s\n", what);
+        _exit(1);
+    }
+}
+
+static void in_child(const struct trial *t, long at, bool all)
+{
+    size_t bytes = t->count * sizeof(double);
+    struct fad_pool_options options = {.workers = t->workers};
+    fad_pool *pool = NULL;
+    double *out = malloc(bytes + 1), *again = malloc(bytes + 1);
+    pattern_fill(out, bytes);
+    pattern_fill(again, bytes);
+    demand(!t->workers || fad_pool_create(&pool, &options) == 0, "no pool");
+    atomic_store(&made, 0);
+    atomic_store(&all_after, all);
+    atomic_store(&fail_at, at);
+    int rc = t->attempt(t->what, pool, out);
+    atomic_store(&fail_at, 0);
+    if (at == 0) {
+        demand(rc == 0, "fails though nothing is refused");
+        t->told->allocations = atomic_load(&made);
+        memcpy(t->told->expected, out, bytes);
+    } else if (rc == 0) {
+        demand(same_bits(out, t->told->expected, bytes), "succeeds with other bits");
+    } else {
+        demand(rc == FAD_ENOMEM, "fails with another code");
+        demand(pattern_intact(out, bytes), "outputs are touched");
+    }
+    demand(t->attempt(t->what, pool, again) == 0, "the next call fails");
+    demand(same_bits(again, t->told->expected, bytes), "the next call has other bits");
+    demand(fad_pool_destroy(pool) == 0, "the pool is in use");
+    free(out);
+    free(again);
+}
+
+static void run_child(const struct trial *t, const char *name, long at, bool all)
+{
+    int status;
+    fflush(stdout);
+    fflush(stderr);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        judged = true;
+        atomic_store(&live, 0);
+        alarm(60);
+        in_child(t, at, all);
+        exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (status != 0)
+        fail_msg("%s, %u workers, allocation %ld%s: status %x", name, t->workers, at, all ? " and all after it" : "", status);
+}
+
+static void each_allocation(attempt *a, const char *name, const void *what, size_t count, unsigned workers)
+{
+    size_t bytes = sizeof(struct told) + count * sizeof(double);
+    struct trial t = {a, what, count, workers,
+                      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
+    assert_true(t.told != MAP_FAILED);
+    run_child(&t, name, 0, false);
+    long allocations = t.told->allocations;
+    assert_true(allocations > 0);
+    /* with several workers the order of allocations is another one each time: half of them are as good as all */
+    for (long at = 1; at <= allocations; at += workers ? 2 : 1) {
+        run_child(&t, name, at, false);
+        if (at % 3 == 0 || at < 10)
+            run_child(&t, name, at, true);
+    }
+    munmap(t.told, bytes);
+}
+
+/* ---- tapes ---- */
+
+enum { OPERATIONS = 1200 }; /* more than a new tape has room for */
+
+static fad_real record(fad_tape *t, const fad_real *x)
+{
+    fad_real *all = fad_alloc(t, OPERATIONS), y = x[0];
+    if (!all)
+        return y;
+    for (size_t i = 0; i < OPERATIONS; i++)
+        all[i] = y = fad_add(t, fad_mul(t, y, 0.5), x[i % 2]);
+    fad_real *mixed = fad_alloc(t, OPERATIONS);
+    if (!mixed)
+        return y;
+    for (size_t i = 0; i < OPERATIONS; i++)
+        mixed[i] = i % 3 ? all[OPERATIONS - 1 - i] : fad_const((double)i);
+    y = fad_add(t, y, fad_dot(t, OPERATIONS, all, mixed));
+    y = fad_add(t, y, fad_logsumexp(t, OPERATIONS, mixed));
+    return fad_add(t, fad_norm2(t, OPERATIONS, all), fad_fma(t, y, x[0], fad_sum_of(t, OPERATIONS, mixed)));
+}
+
+static int growing_tape(const void *what, fad_pool *pool, double *out)
+{
+    fad_tape *t = fad_tape_create();
+    double g[2];
+    (void)pool;
+    if (!t)
+        return FAD_ENOMEM;
+    int rc = fad_tape_trace(t, *(const bool *)what);
+    fad_real x[2] = {fad_input(t, 0.5), fad_input(t, 0.25)}, y = record(t, x);
+    rc = rc ? rc : fad_tape_reverse(t, y, 1, 2, x, g);
+    for (unsigned again = 0; rc == FAD_ENOMEM && again < 2; again++) { /* rewound, it can be used, as far as memory goes */
+        if (fad_tape_rewind(t, NULL))
+            rc = 1;
+        fad_real z = fad_input(t, 3), w = fad_square(t, z);
+        double slope;
+        int second = fad_tape_reverse(t, w, 1, 1, &z, &slope);
+        if (second != FAD_ENOMEM && (second != 0 || slope != 6))
+            rc = 1;
+    }
+    if (rc == 0)
+        memcpy(out, (double[]){y.value, g[0], g[1]}, 3 * sizeof *out);
+    return fad_tape_destroy(t) ? 1 : rc;
+}
+
+static void a_tape_that_grows(void **state)
+{
+    static const bool traced[] = {false, true};
+    (void)state;
+    each_allocation(growing_tape, "a tape", &traced[0], 3, 0);
+    each_allocation(growing_tape, "a traced tape", &traced[1], 3, 0);
+}
+
+/* ---- sums ---- */
+
+enum { BIG_N = 3, BIG_P = 20000, BIG_Y = 9 };
+
+static int big_term(fad_tape *t, size_t k, const fad_real *shared, const fad_real *x, fad_real *y, void *user)
+{
+    (void)user;
+    y[0] = fad_add(t, record(t, shared + k * 17), record(t, x));
+    for (size_t o = 1; o < BIG_Y; o++)
+        y[o] = fad_dot(t, 200, shared + 100 * o, shared + k);
+    return 0;
+}
+
+static int big_sum(const void *what, fad_pool *pool, double *out)
+{
+    double *shared = malloc(BIG_P * sizeof *shared), x[2 * BIG_N];
+    struct fad_sum s;
+    (void)what;
+    if (!shared)
+        return FAD_ENOMEM;
+    for (size_t j = 0; j < BIG_P; j++)
+        shared[j] = 1.0 / (double)(j + 1);
+    for (size_t j = 0; j < 2 * BIG_N; j++)
+        x[j] = (double)j;
+    memset(&s, 0, sizeof s);
+    s.terms = BIG_N;
+    s.leaf = s.grain = 1;
+    s.shared = shared;
+    s.shared_count = BIG_P;
+    s.x = x;
+    s.x_count = 2;
+    s.y_count = BIG_Y;
+    s.term = big_term;
+    int rc = fad_sum_gradient(pool, &s, out, out + BIG_Y, out + BIG_Y + BIG_Y * BIG_P);
+    free(shared);
+    return rc;
+}
+
+static void a_sum_with_long_terms(void **state)
+{
+    (void)state;
+    each_allocation(big_sum, "long terms", NULL, BIG_Y + BIG_Y * BIG_P + BIG_Y * 2 * BIG_N, 0);
+    each_allocation(big_sum, "long terms", NULL, BIG_Y + BIG_Y * BIG_P + BIG_Y * 2 * BIG_N, 3);
+}
+
+static int gradient_of(const void *what, fad_pool *pool, double *out)
+{
+    const struct random_sum *r = what;
+    size_t shared = r->y_count * r->s.shared_count;
+    return random_sum_gradient(r, pool, out, out + r->y_count, out + r->y_count + shared, NULL);
+}
+
+static int value_of(const void *what, fad_pool *pool, double *out)
+{
+    struct fad_failure why = {0, 0, 0, NULL};
+    int rc = random_sum_value(what, pool, out, &why);
+    return rc == why.status && (rc == 0 || why.reason) ? rc : 1;
+}
+
+static int terms_of(const void *what, fad_pool *pool, double *out)
+{
+    const struct random_sum *r = what;
+    return random_sum_terms(r, pool, out, out + r->n * r->y_count, NULL);
+}
+
+static void sums_of_all_shapes(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 7001; seed <= 7008; seed++) {
+        struct random_sum r;
+        char name[40];
+        random_sum_make(&r, seed, 8);
+        r.nests = seed % 4 == 0;
+        r.s.grain = 1;
+        size_t row = r.y_count + r.y_count * r.s.shared_count;
+        snprintf(name, sizeof name, "sum %llu", (unsigned long long)seed);
+        unsigned workers = seed % 2 ? 0 : 3;
+        each_allocation(gradient_of, name, &r, row + r.x_size, workers);
+        if (seed % 4 < 2)
+            each_allocation(terms_of, name, &r, r.n * row, workers);
+        else
+            each_allocation(value_of, name, &r, r.y_count, 0);
+        random_sum_free(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_tape_that_grows),
+        cmocka_unit_test(a_sum_with_long_terms),
+        cmocka_unit_test(sums_of_all_shapes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
