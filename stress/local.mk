@@ -4,6 +4,8 @@
 # "make check" runs each for one second, "make stress STRESS_SECONDS=60" for longer.
 stress_programs =
 stress_programs += stress/deque stress/fold
+stress_programs += stress/gradient
+stress_gradient_SOURCES = stress/gradient.c $(random_sums) $(ad_support)
 
 EXTRA_DIST += stress/sched_stress.h
 
