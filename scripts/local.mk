@@ -6,6 +6,7 @@ script_tests += scripts/check-symbols
 script_tests += scripts/check-fences
 script_tests += scripts/check-install
 script_tests += scripts/check-examples
+script_tests += scripts/check-readme
 TESTS += $(script_tests)
 EXTRA_DIST += $(script_tests) scripts/common.sh scripts/run-test scripts/run-stress scripts/skip
 
