@@ -27,15 +27,15 @@
 FADI_SLEEF1(exp, Sleef_finz_expd1_u10purecfma)
 FADI_SLEEF1(expm1, Sleef_finz_expm1d1_u10purecfma)
 FADI_SLEEF1(log, Sleef_finz_logd1_u10purecfma)
-FADI_SLEEF1(log1p, Sleef_finz_log1pd1_u10purecfma)
+FADI_SLEEF1(log1p_raw, Sleef_finz_log1pd1_u10purecfma)
 FADI_SLEEF1(sin, Sleef_finz_sind1_u10purecfma)
 FADI_SLEEF1(cos, Sleef_finz_cosd1_u10purecfma)
 FADI_SLEEF1(tan, Sleef_finz_tand1_u10purecfma)
 FADI_SLEEF1(asin, Sleef_finz_asind1_u10purecfma)
 FADI_SLEEF1(acos, Sleef_finz_acosd1_u10purecfma)
 FADI_SLEEF1(atan, Sleef_finz_atand1_u10purecfma)
-FADI_SLEEF1(sinh, Sleef_finz_sinhd1_u10purecfma)
-FADI_SLEEF1(cosh, Sleef_finz_coshd1_u10purecfma)
+FADI_SLEEF1(sinh_raw, Sleef_finz_sinhd1_u10purecfma)
+FADI_SLEEF1(cosh_raw, Sleef_finz_coshd1_u10purecfma)
 FADI_SLEEF1(tanh, Sleef_finz_tanhd1_u10purecfma)
 FADI_SLEEF1(cbrt, Sleef_finz_cbrtd1_u10purecfma)
 FADI_SLEEF1(erf, Sleef_finz_erfd1_u10purecfma)
@@ -54,6 +54,29 @@ FADI_SLEEF2(hypot, Sleef_finz_hypotd1_u05purecfma)
 static inline double fadi_tgamma(double x)
 {
     return fadi_tgamma_raw(x) + 0.0;
+}
+
+/** The family gives inf from 2^1019 on; there log(1 + x) is log x. */
+static inline double fadi_log1p(double x)
+{
+    return x > 0x1p1000 ? fadi_log(x) : fadi_log1p_raw(x);
+}
+
+/** e^|x| / 2 for |x| > 709, where e^|x| may overflow and the half of it does not; within 3 ulp. */
+static inline double fadi_half_exp(double x)
+{
+    double root = fadi_exp(0.5 * fabs(x));
+    return 0.5 * root * root;
+}
+
+static inline double fadi_sinh(double x)
+{
+    return fabs(x) > 709.0 ? copysign(fadi_half_exp(x), x) : fadi_sinh_raw(x);
+}
+
+static inline double fadi_cosh(double x)
+{
+    return fabs(x) > 709.0 ? fadi_half_exp(x) : fadi_cosh_raw(x);
 }
 
 /** -1, 0, 1 or NaN. */

@@ -18,7 +18,7 @@ struct operands {
 static uint64_t handle(const fad_real *a)
 {
     uint64_t h;
-    memcpy(&h, &a->id, sizeof h); /* id and stamp at once */
+    memcpy(&h, (const char *)a + offsetof(fad_real, id), sizeof h); /* id and stamp at once */
     return h;
 }
 

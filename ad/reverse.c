@@ -49,11 +49,10 @@ static void spread(const union fadi_word *p, double w, double *adjoints, unsigne
 static inline __attribute__((always_inline)) void sweep(const struct fadi_tape *t, uint64_t first, uint64_t last,
                                                         double *adjoints, unsigned char *touched, bool keep)
 {
-    if (last < first)
-        return;
-    const struct fad_node *node = t->nodes + (last - t->base);
-    for (uint64_t id = last; id >= first; id--, node--) {
+    const struct fad_node *node = t->nodes + (last + 1 - t->base);
+    for (uint64_t id = last; id >= first; id--) {
         double w = adjoints[id];
+        node--;
         if (w == 0.0)
             continue;
         uint32_t a0 = node->a0, a1 = node->a1;
@@ -73,6 +72,8 @@ static inline __attribute__((always_inline)) void sweep(const struct fadi_tape *
 
 void fadi_sweep(const struct fadi_tape *t, uint64_t first, uint64_t last, double *adjoints, unsigned char *touched)
 {
+    if (last < first)
+        return;
     if (touched)
         sweep(t, first, last, adjoints, touched, false);
     else

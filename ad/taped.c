@@ -24,8 +24,11 @@ static void load_inputs(const struct work *w)
 {
     const unsigned char *fixed = w->c->s->x_fixed;
     uint32_t id = (uint32_t)w->t->base, stamp = w->t->head.stamp;
-    for (size_t j = 0; j < w->x.count; j++, id++)
-        w->own[j] = fixed && fixed[j] ? fad_const(w->x.data[j]) : (fad_real){w->x.data[j], id, stamp};
+    for (size_t j = 0; j < w->x.count; j++)
+        w->own[j] = (fad_real){w->x.data[j], id + (uint32_t)j, stamp};
+    for (size_t j = 0; fixed && j < w->x.count; j++)
+        if (fixed[j])
+            w->own[j] = fad_const(w->x.data[j]);
 }
 
 static int gather(const struct work *w, size_t k)

@@ -10,11 +10,12 @@
  * call are evaluated from left to right, and a parenthesised name, (fad_mul), is the function behind the macro. In C++
  * the compiler chooses the order in which two nested calls are recorded.
  *
- * Numerics (all operations): the same bits on every machine. Elementary functions are within 1 ulp (erfc 1.5) on finite
- *   results, and the same on every path. max and min are comparisons, see there. A derivative at a kink: abs at 0 is 0, a tie
- *   of max or min gives one half to each, hypot, norm2 and atan2 at the origin 0, sqrt and cbrt at 0 +inf.
- *   An adjoint of exactly 0 is not multiplied by anything: 0 * sqrt(x) has the derivative 0 at x = 0, and nothing comes back from the
- *   branch that fad_select did not take. Derivatives of constant operands are not computed and raise no exceptions.
+ * Numerics (all operations): the same bits on every machine and on every path. Elementary functions are within 1 ulp
+ *   on normal results (erfc 1.5; sinh and cosh beyond 709: 3). max and min are comparisons, see there. Derivatives at
+ *   kinks: abs at 0 has 0, a tie of max or min gives one half to each, hypot, norm2 and atan2 at the origin 0, sqrt and
+ *   cbrt at 0 +inf. An adjoint of exactly 0 is not multiplied by anything: 0 * sqrt(x) has the derivative 0 at x = 0,
+ *   and nothing comes back from the branch that fad_select did not take. Derivatives with respect to constants are not
+ *   computed and raise no exceptions.
  * Errors (all operations): an operand of another tape or of an earlier recording sets the tape's error to FAD_EHANDLE, no
  *   memory to FAD_ENOMEM, more than about 2^32 operations to FAD_EOVERFLOW, fad_fail to the user's code. From then on
  *   every operation that would record returns a constant NaN, and the next call that returns a status returns the error.
