@@ -9,6 +9,9 @@ stress_gradient_SOURCES = stress/gradient.c $(random_sums) $(ad_support)
 
 EXTRA_DIST += stress/sched_stress.h
 
+# Compiled and run by scripts/check-model.
+EXTRA_DIST += stress/model/relacy.h stress/model/main.h stress/model/deque.cc stress/model/park.cc
+
 check_PROGRAMS += $(stress_programs)
 TESTS += $(stress_programs)
 
