@@ -4,6 +4,7 @@ script_tests += scripts/check-headers
 script_tests += scripts/check-layers
 script_tests += scripts/check-symbols
 script_tests += scripts/check-fences
+script_tests += scripts/check-api
 script_tests += scripts/check-install
 script_tests += scripts/check-model
 script_tests += scripts/check-examples

@@ -55,5 +55,7 @@ endif
 
 # not built here: a user's program, for scripts/check-install
 EXTRA_DIST += tests/consumer.c
+# nor here: for scripts/check-api
+EXTRA_DIST += tests/terms_driver.c
 
 EXTRA_DIST += tests/data
