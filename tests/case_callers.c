@@ -88,7 +88,7 @@ static void sleepers_are_woken(void **state)
     }
 }
 
-/* A task that is published is taken by somebody although the caller never joins it by itself: it waits for its effect. */
+/* A published task is taken by somebody although its owner does not join it yet: he waits for its effect. */
 static int tell(fad_worker *w, void *arg)
 {
     (void)w;

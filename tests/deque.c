@@ -96,7 +96,7 @@ static void private_until_published(void **state)
     }
 }
 
-/* Two slots that grow to 256 while the indices pass the start's boundary; youngest from one end, oldest from the other. */
+/* Two slots that grow to 256 while the indices pass the boundary; youngest from one end, oldest from the other. */
 static void grows_in_order(void **state)
 {
     struct rig r;
@@ -179,16 +179,20 @@ static void random_operations(void **state)
         rig_init(&r, starts[round % COUNT(starts)] - below(&seed, 40), 2);
         while (young < COUNT(r.task)) {
             size_t what = below(&seed, 8);
-            if (what < 4)
+            if (what < 4) {
                 assert_true(put(&r, &r.task[young++]));
-            else if (what < 5)
-                assert_int_equal(fadi_deque_publish(&r.d), published < young), published = young;
-            else if (what < 6)
-                assert_ptr_equal(steal(&r), old < published ? &r.task[old++] : NULL);
-            else if (young > old)
-                assert_ptr_equal(fadi_deque_take(&r.d), &r.task[--young]), published = published < young ? published : young;
-            else
+            } else if (what < 5) {
+                assert_int_equal(fadi_deque_publish(&r.d), published < young);
+                published = young;
+            } else if (what < 6) {
+                fad_task *oldest = old < published ? &r.task[old++] : NULL;
+                assert_ptr_equal(steal(&r), oldest);
+            } else if (young > old) {
+                assert_ptr_equal(fadi_deque_take(&r.d), &r.task[--young]);
+                published = published < young ? published : young;
+            } else {
                 assert_null(fadi_deque_take(&r.d));
+            }
             assert_int_equal(r.d.pub.tail - r.d.pub.top, young - old);
         }
         rig_fini(&r);

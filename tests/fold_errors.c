@@ -161,7 +161,8 @@ static void one_set(fad_pool *pool, uint64_t *seed)
     unsigned char fails[MOST] = {0};
     size_t n = 1 + below(seed, MOST), failing = below(seed, 6), lowest = n;
     struct fad_failure f = {0};
-    struct fad_fold_options o = {.leaf = 1 + below(seed, 20), .grain = below(seed, 3), .first = below(seed, 9), .failure = &f};
+    struct fad_fold_options o = {.leaf = 1 + below(seed, 20), .grain = below(seed, 3),
+                                 .first = below(seed, 9), .failure = &f};
     struct plan p = {fails, o.first, below(seed, 8) ? 0 : 20, 0};
     struct count c = {99, 99};
     int rc;

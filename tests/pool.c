@@ -35,8 +35,8 @@ static void options(void **state)
 
 static void environment(void **state)
 {
-    static const char *const bad[] = {"0", "-1", "x", "4x", "1.5", "1025", "99999999999999999999", "-99999999999999999999",
-                                      "4 ", "0x4"};
+    static const char *const bad[] = {"0", "-1", "x", "4x", "1.5", "1025", "99999999999999999999",
+                                      "-99999999999999999999", "4 ", "0x4"};
     struct fad_pool_options three = {.workers = 3};
     fad_pool *pool = NULL;
     (void)state;
