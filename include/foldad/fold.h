@@ -25,7 +25,7 @@ typedef int fad_body(size_t begin, size_t end, void *user, size_t *failed);
  * size 0: there are no accumulators and both functions may be NULL. */
 struct fad_monoid {
     size_t size;  /**< bytes of one accumulator */
-    size_t align; /**< a power of two; 0: that of max_align_t */
+    size_t align; /**< a power of two up to 128; 0: any */
     void (*identity)(void *acc, void *user);
     void (*combine)(void *left, const void *right, void *user); /**< left = left + right */
 };

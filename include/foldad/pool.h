@@ -39,7 +39,8 @@ struct fad_pool_options {
 /** Makes a pool of workers - 1 sleeping threads; the caller of each fold is the remaining worker.
  * Ownership: the caller destroys it; options may be NULL
  * Threads:   any
- * Errors:    FAD_EINVAL (workers above FAD_WORKERS_MAX, a stack smaller than the system allows, reserved not zero),
+ * Errors:    FAD_EINVAL (workers above FAD_WORKERS_MAX, FAD_WORKERS not a number from 1 to that, a stack smaller than
+ *            the system allows, reserved not zero),
  *            FAD_ENOMEM. When threads cannot be started it goes on with those it has got: see fad_pool_workers */
 FAD_API int fad_pool_create(fad_pool **pool, const struct fad_pool_options *options);
 
