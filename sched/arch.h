@@ -46,6 +46,32 @@ static inline uint64_t fadi_now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* A counter that is cheaper to read than the clock (12 against 27 ns), and about how far it gets in 10 us: on x86-64, where
+ * it runs at 2 to 5 GHz, only roughly. For decisions that need no more. */
+#if defined(__x86_64__)
+static inline uint64_t fadi_ticks(void)
+{
+    return __builtin_ia32_rdtsc();
+}
+static inline uint64_t fadi_ticks_10us(void)
+{
+    return 30000;
+}
+#elif defined(__aarch64__)
+static inline uint64_t fadi_ticks(void)
+{
+    uint64_t t;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+    return t;
+}
+static inline uint64_t fadi_ticks_10us(void)
+{
+    uint64_t frequency;
+    __asm__ volatile("mrs %0, cntfrq_el0" : "=r"(frequency));
+    return frequency / 100000 + 1;
+}
+#endif
+
 static inline void fadi_rcu_lock(void)
 {
     urcu_bp_read_lock();

@@ -37,7 +37,8 @@ struct piece {
     void **spare_acc;          /* accumulators not in use */
     size_t check;              /* the cursor at which to think about offers again */
     size_t timed_from;         /* cursor and time of the last look at the clock */
-    uint64_t timed_at;
+    uint64_t timed_at;         /* ns, or ticks while quiet */
+    bool quiet;                /* the fold has only begun: nothing is offered yet */
 };
 
 /* ---- memory ---- */
@@ -155,28 +156,41 @@ static void offer_siblings(struct piece *p, size_t least)
         fadi_publish(p->w);
 }
 
-static void start_clock(struct piece *p)
+/* How long a leaf takes, or 0 while the fold is quiet. */
+static uint64_t leaf_of_beginning(struct piece *p)
 {
-    p->timed_from = p->check = p->cursor;
+    uint64_t ticks = fadi_ticks() - p->timed_at, quiet = fadi_ticks_10us();
+    size_t done = p->cursor;
+    if (ticks < quiet) {
+        p->check = p->cursor + 3 * done;
+        return 0;
+    }
+    p->quiet = false;
+    p->timed_from = p->cursor;
     p->timed_at = fadi_now_ns();
+    return (uint64_t)((double)ticks / (double)quiet * QUIET_NS / (double)done) + 1;
+}
+
+static uint64_t leaf_since_last_look(struct piece *p)
+{
+    uint64_t now, leaf_ns;
+    size_t done = p->cursor - p->timed_from;
+    if (!done)
+        return FAD_LOAD(&p->fold->leaf_ns, FAD_RELAXED); /* relaxed: an estimate */
+    now = fadi_now_ns();
+    leaf_ns = (now - p->timed_at) / done + 1;
+    p->timed_from = p->cursor;
+    p->timed_at = now;
+    return leaf_ns;
 }
 
 /* Looks at the clock, and offers if others have nothing to do, or if leaves take so long that somebody soon will have. */
 static void consider(struct piece *p)
 {
-    struct fadi_fold *f = p->fold;
-    uint64_t now = fadi_now_ns(), leaf_ns = FAD_LOAD(&f->leaf_ns, FAD_RELAXED); /* relaxed: an estimate */
-    size_t done = p->cursor - p->timed_from;
-    if (done) {
-        leaf_ns = (now - p->timed_at) / done + 1;
-        if (now - p->timed_at < QUIET_NS && p->timed_from == 0 && p->lo == 0) { /* the fold's beginning: quiet */
-            p->check = p->cursor + 3 * done;
-            return;
-        }
-        FAD_STORE(&f->leaf_ns, leaf_ns, FAD_RELAXED); /* relaxed: an estimate */
-        p->timed_from = p->cursor;
-        p->timed_at = now;
-    }
+    uint64_t leaf_ns = p->quiet ? leaf_of_beginning(p) : leaf_since_last_look(p);
+    if (p->quiet)
+        return;
+    FAD_STORE(&p->fold->leaf_ns, leaf_ns, FAD_RELAXED); /* relaxed: an estimate */
     if (leaf_ns >= OFFER_NS || (leaf_ns && fadi_hungry(p->w)))
         offer_siblings(p, (fadi_anyone_awake(p->w) ? OFFER_NS : WAKE_NS) / leaf_ns + 1);
     p->check = p->cursor + (leaf_ns ? OFFER_NS / leaf_ns : 0) + 1;
@@ -190,9 +204,14 @@ static void plan_offers(struct piece *p)
     p->check = SIZE_MAX;
     if (!f->core || fadi_core_threads(f->core) == 0 || p->end - p->lo < 2)
         return;
-    start_clock(p);
-    if (p->lo == 0 && !f->grain)
+    p->timed_from = p->check = p->cursor;
+    p->quiet = p->lo == 0 && !f->grain;
+    if (p->quiet) {
+        p->timed_at = fadi_ticks();
         p->check = 1;
+    } else {
+        p->timed_at = fadi_now_ns();
+    }
 }
 
 static void think_about_offers(struct piece *p)
@@ -224,8 +243,10 @@ static bool next_offer(struct piece *p)
         fadi_fold_fail(p->fold, p->fold->first + o->lo * p->fold->leaf_size, o->task.status, false);
     push(p, o->acc, o->hi - o->lo);
     p->cursor = p->end;
-    if (p->check != SIZE_MAX) /* the clock ran while this worker helped others */
-        start_clock(p);
+    if (p->check != SIZE_MAX) { /* the clock ran while this worker helped others */
+        p->timed_from = p->check = p->cursor;
+        p->timed_at = fadi_now_ns();
+    }
     return true;
 }
 

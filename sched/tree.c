@@ -30,6 +30,8 @@ size_t fadi_tree_sibling(size_t lo, size_t cursor, size_t end)
 
 size_t fadi_tree_default_leaf(size_t n)
 {
-    size_t want = n / 16;
-    return want < 2 ? 1 : want >= 1024 ? 1024 : (size_t)1 << floor_log2(want);
+    size_t leaf = 1;
+    while (leaf < 1024 && 2 * leaf <= n / 8 && 4 * leaf * leaf / 5 < n)
+        leaf *= 2;
+    return leaf;
 }

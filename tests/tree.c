@@ -69,10 +69,13 @@ static void default_leaf(void **state)
     (void)state;
     assert_int_equal(fadi_tree_default_leaf(0), 1);
     assert_int_equal(fadi_tree_default_leaf(1), 1);
-    assert_int_equal(fadi_tree_default_leaf(31), 1);
-    assert_int_equal(fadi_tree_default_leaf(32), 2);
-    assert_int_equal(fadi_tree_default_leaf(16383), 512);
-    assert_int_equal(fadi_tree_default_leaf(16384), 1024);
+    assert_int_equal(fadi_tree_default_leaf(15), 1);
+    assert_int_equal(fadi_tree_default_leaf(16), 2);
+    assert_int_equal(fadi_tree_default_leaf(127), 8);
+    assert_int_equal(fadi_tree_default_leaf(1000), 64);
+    assert_int_equal(fadi_tree_default_leaf(10000), 128);
+    assert_int_equal(fadi_tree_default_leaf(209715), 512);
+    assert_int_equal(fadi_tree_default_leaf(209716), 1024);
     assert_int_equal(fadi_tree_default_leaf(SIZE_MAX), 1024);
     for (size_t n = 1; n < 20000; n++) {
         size_t leaf = fadi_tree_default_leaf(n);
