@@ -37,6 +37,8 @@ unit_tests += tests/cases_ad
 tests_cases_ad_SOURCES = tests/cases_ad.c $(expressions) $(ad_support)
 unit_tests += tests/cases_ad_sums
 tests_cases_ad_sums_SOURCES = tests/cases_ad_sums.c $(ad_support)
+unit_tests += tests/cases_ad_nested
+tests_cases_ad_nested_SOURCES = tests/cases_ad_nested.c $(ad_support)
 
 EXTRA_DIST += tests/sched_help.h
 
