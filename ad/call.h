@@ -5,8 +5,8 @@
  *   keep.c       tapes and stores that are kept between calls
  *   sum.c        the public calls
  *
- * Threads: a call is written before the fold starts and read only while it runs, except through stock.h and
- * accumulate.h and in the rows of outputs, which belong to one element each. */
+ * Threads: a call is written before the fold starts and read only while it runs, except own_failure, what stock.h and
+ * accumulate.h describe, and the rows of outputs, which belong to one element each. */
 #ifndef FADI_CALL_H
 #define FADI_CALL_H
 
@@ -43,6 +43,8 @@ struct fadi_call {
 
     double *term_values;    /* fad_sum_terms: n * y_count */
     double *term_gradients; /* n * y_count * P */
+
+    _Atomic size_t own_failure; /* the lowest element whose failure is not a callback's; SIZE_MAX: none */
 };
 
 /** An element's own numbers. */
@@ -52,7 +54,7 @@ struct fadi_span {
     size_t start; /* of its gradient in one output's part of x_built */
 };
 
-/** Checks s; fills n, first, leaf, y_count. FAD_OK, FAD_EINVAL, FAD_EOVERFLOW, FAD_EUNSUPPORTED. */
+/** Checks s, all its sizes too; fills n, first, leaf, y_count. FAD_OK, FAD_EINVAL, FAD_EOVERFLOW, FAD_EUNSUPPORTED. */
 int fadi_describe(struct fadi_call *c, const struct fad_sum *s);
 /** Where element k's numbers are. FAD_OK or FAD_EINVAL. */
 int fadi_locate(const struct fadi_call *c, size_t k, struct fadi_span *x);

@@ -9,7 +9,7 @@ static int refuse(struct fadi_call *c, const char *reason)
     return FAD_EINVAL;
 }
 
-/* The formula in sum.h, in doubles only where it cannot matter: nowhere. */
+/* The formula in sum.h. */
 static size_t default_leaf(const struct fad_sum *s, size_t n)
 {
     size_t w = s->term_operations ? s->term_operations : 64;
@@ -57,9 +57,36 @@ static int check(struct fadi_call *c, const struct fad_sum *s)
     return FAD_OK;
 }
 
+/* a * b * size > SIZE_MAX */
+static bool too_large(size_t a, size_t b, size_t size)
+{
+    size_t product;
+    return __builtin_mul_overflow(a, b, &product) || __builtin_mul_overflow(product, size, &product);
+}
+
+/* Arrays that cannot exist, so that indices into those that can do not overflow. */
+static int check_sizes(struct fadi_call *c, const struct fad_sum *s)
+{
+    size_t stride = s->x_stride ? s->x_stride : s->x_count;
+    bool rows = !s->x_blocks && !s->x_offsets;
+    if (s->terms == SIZE_MAX || (rows && s->x_count && too_large(s->terms, stride, sizeof(double))) ||
+        (s->x_offsets && too_large(s->terms + 1, 1, sizeof(size_t))) ||
+        (s->x_blocks && too_large(s->terms, 1, sizeof(struct fad_block))) ||
+        (s->touch && too_large(s->terms, s->touch_count, sizeof(uint32_t)))) {
+        c->reason = "the size of an array does not fit";
+        return FAD_EOVERFLOW;
+    }
+    /* ids are 32 bits wide, and a row of adjoints has room for a recording behind the shared parameters */
+    if (s->shared_count > FADI_ID_END / 2 || c->y_count > SIZE_MAX / 64 / (s->shared_count + 1)) {
+        c->reason = "too many shared parameters or values";
+        return FAD_EOVERFLOW;
+    }
+    return FAD_OK;
+}
+
 int fadi_describe(struct fadi_call *c, const struct fad_sum *s)
 {
-    *c = (struct fadi_call){.s = s};
+    *c = (struct fadi_call){.s = s, .own_failure = SIZE_MAX};
     if (!s)
         return refuse(c, "the description is NULL");
     int rc = check(c, s);
@@ -76,12 +103,7 @@ int fadi_describe(struct fadi_call *c, const struct fad_sum *s)
         c->reason = "this version runs no programs";
         return FAD_EUNSUPPORTED;
     }
-    /* ids are 32 bits wide, and a row of adjoints has room for a recording behind the shared parameters */
-    if (s->shared_count > FADI_ID_END / 2 || c->y_count > SIZE_MAX / 64 / (s->shared_count + 1)) {
-        c->reason = "too many shared parameters or values";
-        return FAD_EOVERFLOW;
-    }
-    return FAD_OK;
+    return check_sizes(c, s);
 }
 
 size_t fad_sum_leaf(const struct fad_sum *s)

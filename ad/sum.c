@@ -42,6 +42,8 @@ static int fail_at(const struct fadi_call *c, int status, const struct fad_failu
         *c->s->failure = *why;
         if (reason && why->index != SIZE_MAX)
             c->s->failure->reason = reason;
+        if (why->index == c->own_failure)
+            c->s->failure->code = 0;
     }
     return status;
 }

@@ -6,7 +6,7 @@
 
 /* What a worker uses for the elements of one leaf. */
 struct work {
-    const struct fadi_call *c;
+    struct fadi_call *c;
     struct fadi_tape *t;
     struct fadi_span x;
     size_t inputs; /* x.count, or 0 where no gradient of x is wanted */
@@ -78,19 +78,32 @@ static bool known(const struct fadi_tape *t, fad_real y)
     return y.stamp == 0 || (!(y.stamp & t->head.foreign) && y.id < t->head.next);
 }
 
+/* rc is not what a callback returned or gave to fad_fail: if this element turns out to be the lowest failing one, the
+ * failure has no code. */
+static int own(const struct work *w, size_t k, int rc)
+{
+    _Atomic size_t *lowest = &w->c->own_failure;
+    size_t seen = atomic_load_explicit(lowest, memory_order_relaxed);
+    /* relaxed: read after the fold */
+    while (rc && k < seen &&
+           !atomic_compare_exchange_weak_explicit(lowest, &seen, k, memory_order_relaxed, memory_order_relaxed))
+        ;
+    return rc;
+}
+
 /* Runs the term. The tape's error comes before the term's code: it happened first, and may be why. */
 static int evaluate(struct work *w, size_t k)
 {
     const struct fad_sum *s = w->c->s;
     int rc = prepare(w, k);
     if (rc)
-        return rc;
+        return own(w, k, rc);
     rc = s->term(&w->t->head, k, s->touch ? w->gathered : w->c->shared, w->own, w->y, s->user);
     if (w->t->error)
-        return w->t->error;
+        return w->t->error < 0 ? own(w, k, w->t->error) : w->t->error;
     for (size_t o = 0; o < w->c->y_count && !rc; o++)
         if (!known(w->t, w->y[o]))
-            rc = FAD_EHANDLE;
+            rc = own(w, k, FAD_EHANDLE);
     return rc;
 }
 
@@ -129,10 +142,16 @@ static void take_x(const struct work *w, size_t o)
     }
 }
 
-static int open_work(struct work *w, const struct fadi_call *c)
+/* A tape that is laid out for the call, in w->t, or NULL there. */
+static int open_work(struct work *w, struct fadi_call *c, size_t begin)
 {
     *w = (struct work){.c = c, .t = fadi_keep_tape()};
-    return w->t ? fadi_tape_bind(w->t, c->base, c->records ? c->y_count : 1, c->stamp) : FAD_ENOMEM;
+    int rc = w->t ? fadi_tape_bind(w->t, c->base, c->records ? c->y_count : 1, c->stamp) : FAD_ENOMEM;
+    if (rc && w->t) {
+        fadi_keep_tape_back(w->t);
+        w->t = NULL;
+    }
+    return own(w, begin, rc);
 }
 
 static void close_work(const struct work *w)
@@ -197,7 +216,7 @@ static int move_shared(const struct work *w, struct fadi_total *a)
 int fadi_taped_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed)
 {
     struct work w;
-    int rc = open_work(&w, call), moved = FAD_OK;
+    int rc = open_work(&w, call, begin), moved = FAD_OK;
     for (size_t k = begin; k < end && !rc; k++) {
         rc = evaluate(&w, k);
         if (rc)
@@ -208,7 +227,7 @@ int fadi_taped_leaf(size_t begin, size_t end, void *total, void *call, size_t *f
     if (w.t && w.c->wants_shared)
         moved = move_shared(&w, total);
     close_work(&w);
-    return rc ? rc : moved;
+    return rc ? rc : own(&w, begin, moved);
 }
 
 /* ---- Each term by itself ---- */
@@ -249,7 +268,7 @@ static void keep_term(const struct work *w, size_t k)
 int fadi_taped_terms(size_t begin, size_t end, void *call, size_t *failed)
 {
     struct work w;
-    int rc = open_work(&w, call);
+    int rc = open_work(&w, call, begin);
     for (size_t k = begin; k < end && !rc; k++) {
         rc = evaluate(&w, k);
         if (rc)
