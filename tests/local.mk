@@ -19,10 +19,12 @@ tests_readers_SOURCES = tests/readers.c tests/damage.c tests/damage.h examples/t
 # derivatives: what several of their tests use
 ad_support = tests/ad_support.c tests/ad_support.h
 expressions = tests/expression.c tests/expression.h tests/expression_random.c tests/expression_rules.c
-unit_tests += tests/real tests/tape tests/nary
+unit_tests += tests/real tests/tape tests/nary tests/taped tests/accumulate
 tests_real_SOURCES = tests/real.c $(ad_support)
 tests_tape_SOURCES = tests/tape.c $(ad_support)
 tests_nary_SOURCES = tests/nary.c $(ad_support)
+tests_taped_SOURCES = tests/taped.c $(ad_support)
+tests_accumulate_SOURCES = tests/accumulate.c $(ad_support)
 unit_tests += tests/property_ad
 tests_property_ad_SOURCES = tests/property_ad.c $(expressions) $(ad_support)
 random_sums = $(expressions) tests/random_sum.c tests/random_sum.h tests/random_sum_make.c
