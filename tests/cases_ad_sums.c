@@ -51,7 +51,8 @@ static int spread_block(fad_tape *t, size_t k, const fad_real *a, const fad_real
 static void a1_shared_block(void **state)
 {
     enum { N = 60, P = 600 };
-    double shared[P], x[N], copy[P], g[P], gx[N], first[P], first_x[N], value, first_value = 0;
+    static double shared[P], copy[P], g[P], first[P];
+    double x[N], gx[N], first_x[N], value, first_value = 0;
     size_t p = P;
     struct fad_sum s = describe(N, spread_block, P, shared);
     (void)state;
