@@ -39,4 +39,8 @@ void stall(uint64_t dice);
 /* Bytes of the heap that are in use. */
 size_t heap_in_use(void);
 
+
+/* Bytes of the process that are in memory, which also counts what does not come from the heap; 0: unknown. */
+size_t resident(void);
+
 #endif
