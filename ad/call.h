@@ -40,6 +40,7 @@ struct fadi_call {
     size_t x_total;   /* entries of one output's x gradient, as it is built aside */
     size_t *x_starts; /* x_blocks: where each element's entries begin; n + 1 of them */
     double *x_built;  /* y_count * x_total */
+    bool x_overlaps;  /* elements may share entries of x_built, so nothing is stored: the call is bound to fail */
 
     double *term_values;    /* fad_sum_terms: n * y_count */
     double *term_gradients; /* n * y_count * P */

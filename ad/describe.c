@@ -158,11 +158,22 @@ static int add_up_blocks(struct fadi_call *c)
     return FAD_OK;
 }
 
+/* Whether some element ends before it begins. The call then fails in that element or before it. */
+static bool offsets_decrease(const struct fadi_call *c)
+{
+    const size_t *offset = c->s->x_offsets + c->first;
+    bool bad = false;
+    for (size_t i = 0; i < c->n; i++)
+        bad |= offset[i] > offset[i + 1];
+    return bad;
+}
+
 int fadi_prepare_x(struct fadi_call *c)
 {
     const struct fad_sum *s = c->s;
     size_t bytes;
     int rc = FAD_OK;
+    c->x_overlaps = s->x_offsets && offsets_decrease(c);
     if (s->x_blocks)
         rc = add_up_blocks(c);
     else if (s->x_offsets)

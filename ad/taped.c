@@ -137,7 +137,8 @@ static void take_x(const struct work *w, size_t o)
 {
     double *adjoints = row_of(w->t, o) + w->t->base, *to = w->c->x_built + o * w->c->x_total + w->x.start;
     for (size_t j = 0; j < w->inputs; j++) {
-        to[j] = fadi_canonical(adjoints[j]);
+        if (!w->c->x_overlaps)
+            to[j] = fadi_canonical(adjoints[j]);
         adjoints[j] = 0.0;
     }
 }
