@@ -140,8 +140,8 @@ static void spare_ones(void **state)
 }
 
 /* Threads that take, write and give: no object has two users, none is lost. */
-enum { THREADS = 4, OBJECTS = 6, TURNS = 200000 };
-static struct fadi_place place[8];
+enum { THREADS = 4, PLACES = 2, OBJECTS = 2, TURNS = 500000 }; /* few, so that they meet */
+static struct fadi_place place[PLACES];
 static struct object {
     long uses, user;
 } object[OBJECTS];
@@ -149,14 +149,14 @@ static struct object {
 static void *user_of_stock(void *number)
 {
     for (int i = 0; i < TURNS; i++) {
-        struct object *o = fadi_stock_take(place, 8, 8);
+        struct object *o = fadi_stock_take(place, PLACES, PLACES);
         if (!o)
             continue;
         o->user = (long)(intptr_t)number;
         o->uses++;
         if (o->user != (long)(intptr_t)number)
             return o;
-        while (!fadi_stock_give(place, 8, 8, o)) /* objects that move may hide the empty places */
+        while (!fadi_stock_give(place, PLACES, PLACES, o)) /* objects that move may hide the empty places */
             ;
     }
     return NULL;
@@ -168,7 +168,7 @@ static void stock(void **state)
     long left = 0;
     (void)state;
     for (int i = 0; i < OBJECTS; i++)
-        assert_true(fadi_stock_give(place, 8, 8, object + i));
+        assert_true(fadi_stock_give(place, PLACES, PLACES, object + i));
     for (intptr_t i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(thread + i, NULL, user_of_stock, (void *)i), 0);
     for (int i = 0; i < THREADS; i++) {
@@ -176,12 +176,12 @@ static void stock(void **state)
         pthread_join(thread[i], &two_users);
         assert_null(two_users);
     }
-    while (fadi_stock_take(place, 8, 8))
+    while (fadi_stock_take(place, PLACES, PLACES))
         left++;
     assert_int_equal(left, OBJECTS);
-    for (int i = 0; i < 8; i++)
-        assert_true(fadi_stock_give(place, 8, 8, object));
-    assert_false(fadi_stock_give(place, 8, 8, object));
+    for (int i = 0; i < PLACES; i++)
+        assert_true(fadi_stock_give(place, PLACES, PLACES, object));
+    assert_false(fadi_stock_give(place, PLACES, PLACES, object));
 }
 
 int main(void)

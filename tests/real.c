@@ -250,6 +250,10 @@ static void stable_tails(void **state)
     assert_true(fadi_log1pexp(-800) == 0 && fadi_log1pexp(800) == 800 && fadi_logistic(-800) == 0 && fadi_logistic(800) == 1);
     assert_true(fabs(fadi_log1pexp(-40) - exp(-40)) <= 1e-15 * exp(-40));
     assert_true(fadi_gauss(40) == 0 && fadi_gauss(INFINITY) == 0 && isnan(fadi_gauss(NAN)));
+    for (double x = 0; x < 26; x += 0.07) { /* three roundings, an exponential within 1 ulp, the constant */
+        long double exact = 1.12837916709551257390L * expl(-(long double)x * x);
+        assert_true(fabsl(fadi_gauss(x) - exact) <= 8 * UNIT * exact);
+    }
     assert_false(signbit(fadi_tgamma(-180.5)));
     double p;
     assert_true(is_bits(fadi_log1pexp_both(0.3, &p), fadi_log1pexp(0.3)) && is_bits(p, fadi_logistic(0.3)));
