@@ -1,6 +1,6 @@
 /* gmm: the objective of a Gaussian mixture and its gradient, on problems of the ADBench benchmark.
  *
- * It shows: a sum over points with more than a thousand shared parameters (fad_sum_gradient), a term with loops and
+ * It shows: a sum over points with many shared parameters (fad_sum_gradient), a term with loops and
  * working memory (fad_alloc), and a tape of one's own for what is not a sum over points. Where FILE.ref lies beside
  * FILE.txt, value and gradient are checked against it.
  *

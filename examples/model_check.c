@@ -1,7 +1,6 @@
 /* See model_check.h. */
 #include "model_check.h"
 
-#include <float.h>
 #include <math.h>
 
 /* A number and the sum of the absolute values of its parts. */

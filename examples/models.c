@@ -13,8 +13,6 @@
 #include "model_check.h"
 #include "model_file.h"
 
-#include <float.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
