@@ -124,7 +124,7 @@ static bool make_room(struct fadi_tape *t, size_t n, struct operands a, struct o
         rc = FAD_EHANDLE;
     else if (n >= FADI_SEGMENT_MORE)
         rc = FAD_EOVERFLOW;
-    if (!rc)
+    if (!rc && t->head.next >= t->head.limit)
         rc = fadi_tape_reserve(t, t->head.next + 1);
     if (!rc)
         rc = fadi_tape_reserve_words(t, words_of(a) + words_of(b));

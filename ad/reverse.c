@@ -44,30 +44,72 @@ static void spread(const union fadi_word *p, double w, double *adjoints, unsigne
     } while (head & FADI_SEGMENT_MORE);
 }
 
+/* One sweep: where it is, and the adjoints of the operation and of the two before it. Most operands are one of these two:
+ * kept in registers they do not wait for a store to be read back. The memory of all three is zero meanwhile. */
+struct window {
+    double w, w1, w2;
+};
+
+static inline __attribute__((always_inline)) double take(double *place)
+{
+    double w = *place;
+    *place = 0.0;
+    return w;
+}
+
+/* Adds w * p to the adjoint of operand a of operation id; an absent operand is the operation itself. */
+static inline __attribute__((always_inline)) void add_to(struct window *s, uint32_t id, uint32_t a, double p,
+                                                         double *adjoints, unsigned char *touched)
+{
+    uint32_t distance = id - a;
+    if (distance == 1) {
+        s->w1 = fma(s->w, p, s->w1);
+    } else if (distance == 2) {
+        s->w2 = fma(s->w, p, s->w2);
+    } else if (distance != 0) {
+        adjoints[a] = fma(s->w, p, adjoints[a]);
+        if (touched)
+            touched[a / FADI_LINE] = 1;
+    }
+}
+
+/* All operands of operation id. Of an operation on many, each may be in the window. */
+static inline __attribute__((always_inline)) void pull_back(const struct fadi_tape *t, const struct fad_node *node,
+                                                            struct window *s, uint64_t id, double *adjoints,
+                                                            unsigned char *touched)
+{
+    if (__builtin_expect(node->a1 == FADI_NODE_MANY, 0)) {
+        adjoints[id - 1] = s->w1;
+        adjoints[id - 2] = s->w2;
+        spread(t->words + node->a0, s->w, adjoints, touched);
+        s->w1 = take(adjoints + id - 1);
+        s->w2 = take(adjoints + id - 2);
+        return;
+    }
+    add_to(s, (uint32_t)id, node->a0, node->p0, adjoints, touched);
+    add_to(s, (uint32_t)id, node->a1, node->p1, adjoints, touched);
+}
+
 /* The sweep, once for each setting of the two flags. keep leaves the adjoint of every operation where it was.
- * An operation whose adjoint is 0 is skipped: that is the rule of real.h that a zero adjoint stops. */
+ * An operation whose adjoint is 0 is skipped: that is the rule of real.h that a zero adjoint stops.
+ * Two places before `first` are read and written back; those before base are nobody's, see FADI_FIRST_ID. */
 static inline __attribute__((always_inline)) void sweep(const struct fadi_tape *t, uint64_t first, uint64_t last,
                                                         double *adjoints, unsigned char *touched, bool keep)
 {
-    const struct fad_node *node = t->nodes + (last + 1 - t->base);
-    for (uint64_t id = last; id >= first; id--) {
-        double w = adjoints[id];
-        node--;
-        if (w == 0.0)
-            continue;
-        uint32_t a0 = node->a0, a1 = node->a1;
-        if (__builtin_expect(a1 == FADI_NODE_MANY, 0)) {
-            spread(t->words + a0, w, adjoints, touched);
-        } else {
-            adjoints[a0] = fma(w, node->p0, adjoints[a0]);
-            adjoints[a1] = fma(w, node->p1, adjoints[a1]);
-            if (touched) {
-                touched[a0 / FADI_LINE] = 1;
-                touched[a1 / FADI_LINE] = 1;
-            }
-        }
-        adjoints[id] = keep ? w : 0.0; /* last: absent operands have used it as their place */
+    const struct fad_node *node = t->nodes + (last - t->base);
+    struct window s = {take(adjoints + last), take(adjoints + last - 1), 0.0};
+    uint64_t id = last;
+    for (; id >= first; id--, node--) {
+        s.w2 = take(adjoints + id - 2);
+        if (s.w != 0.0)
+            pull_back(t, node, &s, id, adjoints, touched);
+        if (keep)
+            adjoints[id] = s.w;
+        s.w = s.w1;
+        s.w1 = s.w2;
     }
+    adjoints[id] = s.w;
+    adjoints[id - 1] = s.w1;
 }
 
 void fadi_sweep(const struct fadi_tape *t, uint64_t first, uint64_t last, double *adjoints, unsigned char *touched)

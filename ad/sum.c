@@ -78,7 +78,7 @@ static int prepare(struct fadi_call *c, bool wants_shared, bool wants_x)
     c->wants_shared = wants_shared && active;
     c->wants_x = wants_x;
     c->records = c->wants_shared || wants_x;
-    c->base = (active / FADI_PAGE + 1) * FADI_PAGE;
+    c->base = ((active + FADI_FIRST_ID) / FADI_PAGE + 1) * FADI_PAGE;
     c->lines = active / FADI_LINE + 1;
     c->marks = active >= MARKS_FROM;
     c->store = fadi_keep_store();

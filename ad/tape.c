@@ -188,7 +188,7 @@ struct fadi_tape *fadi_tape_new(void)
     struct fadi_tape *t = calloc(1, sizeof *t);
     if (!t)
         return NULL;
-    if (fadi_tape_bind(t, 1, 1, fadi_family()) || fadi_tape_reserve_words(t, FIRST_WORDS) || !fadi_arena_start(t)) {
+    if (fadi_tape_bind(t, FADI_FIRST_ID, 1, fadi_family()) || fadi_tape_reserve_words(t, FIRST_WORDS) || !fadi_arena_start(t)) {
         fadi_tape_free(t);
         return NULL;
     }

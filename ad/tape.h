@@ -20,6 +20,8 @@
 
 /** In a1: the operands are in the words, from index a0 on. */
 #define FADI_NODE_MANY UINT32_MAX
+/** Ids of operations begin here or later: the sweep reads two places before the first one, which are nobody's. */
+#define FADI_FIRST_ID 2u
 /** Ids are below this. */
 #define FADI_ID_END ((uint64_t)UINT32_MAX)
 
@@ -101,11 +103,11 @@ void fadi_tape_trim(struct fadi_tape *t);
 /* A stamp is two codewords side by side, one for the sum (or the user's tape) and one for the recording. In a codeword the
  * lower bits are a number and the upper ones say how many of the lower are 0 (a Berger code): what has fewer zeros below has
  * a smaller count above, so the bits of one codeword never lie inside those of another, and none is 0. The numbers go round
- * after 2^17 recordings and 2^7 sums: a handle that is exactly that old is not told from a new one.
+ * after 4,096 sums and 4,096 recordings: a handle that is exactly that old, or a multiple, is not told from a new one.
  * Source: J. M. Berger, A note on error detection codes for asymmetric channels, Information and Control 4 (1961) */
-#define FADI_STAMP_BITS 17
-#define FADI_FAMILY_BITS 7
-#define FADI_FAMILY_SHIFT 22
+#define FADI_STAMP_BITS 12
+#define FADI_FAMILY_BITS 12
+#define FADI_FAMILY_SHIFT 16
 
 static inline uint32_t fadi_codeword(uint32_t number, unsigned bits)
 {
