@@ -13,10 +13,18 @@ struct work {
     fad_real *own, *gathered, *y; /* in the tape's scratch */
 };
 
+/* A constant is its value and 64 zero bits, which are a double of value 0. Written as pairs of doubles, elements that a
+ * pass without derivatives does little else with are loaded by vector instructions. */
+typedef double word __attribute__((may_alias));
+_Static_assert(sizeof(fad_real) == 2 * sizeof(word) && offsetof(fad_real, value) == 0, "a pair of words");
+
 static void load_constants(fad_real *restrict to, const double *restrict from, size_t count)
 {
-    for (size_t j = 0; j < count; j++)
-        to[j] = fad_const(from[j]);
+    word *restrict words = (word *)to;
+    for (size_t j = 0; j < count; j++) {
+        words[2 * j] = from[j];
+        words[2 * j + 1] = 0.0;
+    }
 }
 
 /* Local ids base, base + 1, ...; a fixed component is a constant and leaves its id unused. */
