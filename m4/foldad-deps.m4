@@ -69,8 +69,6 @@ AC_DEFUN([FAD_SUMMARY], [
     C++ compiler    $CXX: $fad_cv_cxx17
     sanitizer       $enable_sanitizer
     futex           $enable_futex
-    membarrier      $enable_membarrier
-    stress points   $enable_stress_points
 
     needed          liburcu-bp: yes    sleef: yes
     tests           cmocka: $have_cmocka

@@ -75,10 +75,4 @@ AC_DEFUN([FAD_SWITCHES], [
     AM_CONDITIONAL([SANITIZER], [test -n "$SANITIZER_FLAGS"])
 
     FAD_NO([futex], [linux/futex.h], [sleep on a condition variable instead of a futex])
-    FAD_NO([membarrier], [linux/membarrier.h], [let every fork publish with an exchange instead of membarrier in the sleeper])
-
-    AC_ARG_ENABLE([stress-points], [AS_HELP_STRING([--enable-stress-points],
-        [insert random delays at the places where threads race])], [], [enable_stress_points=no])
-    AS_IF([test "$enable_stress_points" != no],
-        [AC_DEFINE([FADI_STRESS_POINTS], [1], [Define to insert random delays where threads race.])])
 ])
