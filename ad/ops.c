@@ -36,7 +36,7 @@ _Static_assert((int)FAD_OP_ADD == FADI_OP_ADD && (int)FAD_OP_SUB == FADI_OP_SUB 
         double x = a.value, v = V;                                                                            \
         if (a.stamp == 0)                                                                                        \
             return fad_const(v);                                                                              \
-        return fadi_push(t, FADI_OP_##kind, v, a, P, fad_const(0.0), FAD_NO_PARTIAL);                         \
+        return fadi_push(t, FADI_OP_##kind, v, a, P, fad_const(0.0), 0.0);                         \
     }
 #define BINARY(kind, name, V, P, Q)                                                                           \
     fad_real(fad_##name)(fad_tape * t, fad_real a, fad_real b)                                                \
@@ -44,7 +44,7 @@ _Static_assert((int)FAD_OP_ADD == FADI_OP_ADD && (int)FAD_OP_SUB == FADI_OP_SUB 
         double x = a.value, y = b.value, v = V;                                                               \
         if ((a.stamp | b.stamp) == 0)                                                                               \
             return fad_const(v);                                                                              \
-        return fadi_push(t, FADI_OP_##kind, v, a, a.stamp ? P : FAD_NO_PARTIAL, b, b.stamp ? Q : FAD_NO_PARTIAL);   \
+        return fadi_push(t, FADI_OP_##kind, v, a, a.stamp ? P : 0.0, b, b.stamp ? Q : 0.0);   \
     }
 FADI_UNARY_OUTLINE(UNARY)
 FADI_BINARY_OUTLINE(BINARY)
@@ -54,7 +54,7 @@ fad_real(fad_log1pexp)(fad_tape *t, fad_real a)
     double p, v = fadi_log1pexp_both(a.value, &p);
     if (a.stamp == 0)
         return fad_const(v);
-    return fadi_push(t, FADI_OP_LOG1PEXP, v, a, p, fad_const(0.0), FAD_NO_PARTIAL);
+    return fadi_push(t, FADI_OP_LOG1PEXP, v, a, p, fad_const(0.0), 0.0);
 }
 
 /* The operand that was not chosen is no operand: a zero partial would turn an infinite adjoint into NaN. */
@@ -65,12 +65,12 @@ static fad_real choose(fad_tape *t, unsigned op, bool first, fad_real a, fad_rea
     if ((a.stamp | b.stamp) == 0)
         return fad_const(v);
     if (a.value == b.value)
-        return fadi_push(t, op, v, a, a.stamp ? 0.5 : FAD_NO_PARTIAL, b, b.stamp ? 0.5 : FAD_NO_PARTIAL);
+        return fadi_push(t, op, v, a, a.stamp ? 0.5 : 0.0, b, b.stamp ? 0.5 : 0.0);
     if (t && (other.stamp & t->foreign))
         return fadi_push_cold(t, op, v, a, 1.0, b, 1.0);
     if (chosen.stamp == 0)
         return fad_const(v);
-    return fadi_push(t, op, v, chosen, 1.0, none, FAD_NO_PARTIAL);
+    return fadi_push(t, op, v, chosen, 1.0, none, 0.0);
 }
 
 fad_real(fad_max)(fad_tape *t, fad_real a, fad_real b)
@@ -87,14 +87,14 @@ fad_real(fad_min)(fad_tape *t, fad_real a, fad_real b)
 fad_real(fad_fma)(fad_tape *t, fad_real a, fad_real b, fad_real c)
 {
     double v = fma(a.value, b.value, c.value);
-    double p0 = a.stamp ? b.value : FAD_NO_PARTIAL, p1 = b.stamp ? a.value : FAD_NO_PARTIAL;
+    double p0 = a.stamp ? b.value : 0.0, p1 = b.stamp ? a.value : 0.0;
     fad_real none = fad_const(0.0);
     if ((a.stamp | b.stamp | c.stamp) == 0)
         return fad_const(v);
     if (c.stamp == 0)
         return fadi_push(t, FADI_OP_FMA, v, a, p0, b, p1);
     if ((a.stamp | b.stamp) == 0)
-        return fadi_push(t, FADI_OP_FMA, v, c, 1.0, none, FAD_NO_PARTIAL);
+        return fadi_push(t, FADI_OP_FMA, v, c, 1.0, none, 0.0);
     fad_real product = fadi_push(t, FADI_OP_PRODUCT, a.value * b.value, a, p0, b, p1);
     if (product.stamp == 0) /* the tape is in error */
         return product;

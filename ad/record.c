@@ -32,11 +32,11 @@ fad_real fad_record(fad_tape *t, unsigned op, double av, uint32_t aid, uint32_t 
 #define UNARY(kind, name, V, P)                                                                               \
     case FADI_OP_##kind:                                                                                      \
         v = V;                                                                                                \
-        return fadi_push_cold(t, op, v, a, P, b, FAD_NO_PARTIAL);
+        return fadi_push_cold(t, op, v, a, P, b, 0.0);
 #define BINARY(kind, name, V, P, Q)                                                                           \
     case FADI_OP_##kind:                                                                                      \
         v = V;                                                                                                \
-        return fadi_push_cold(t, op, v, a, a.stamp ? P : FAD_NO_PARTIAL, b, b.stamp ? Q : FAD_NO_PARTIAL);
+        return fadi_push_cold(t, op, v, a, a.stamp ? P : 0.0, b, b.stamp ? Q : 0.0);
         FADI_UNARY_OPS(UNARY)
         FADI_BINARY_OPS(BINARY)
     default:
@@ -47,5 +47,5 @@ fad_real fad_record(fad_tape *t, unsigned op, double av, uint32_t aid, uint32_t 
 fad_real fad_input(fad_tape *t, double v)
 {
     fad_real none = fad_const(0.0);
-    return fadi_push(t, FADI_OP_INPUT, v, none, FAD_NO_PARTIAL, none, FAD_NO_PARTIAL);
+    return fadi_push(t, FADI_OP_INPUT, v, none, 0.0, none, 0.0);
 }

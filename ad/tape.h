@@ -1,7 +1,7 @@
 /** @file tape.h  The inside of a tape.
  *
  * Ids of one tape are one range, and so are the adjoints: [0: nobody] [1 .. P: shared parameters of a sum] [up to a multiple
- * of FADI_PAGE] [local ids: the recording]. P is 0 on a tape of the user's, whose first id is 1.
+ * of FADI_PAGE] [local ids: the recording]. P is 0 on a tape of the user's.
  * Adjoints are all zero between two sweeps, apart from those of the shared parameters, which a sum collects over one leaf;
  * every sweep leaves zeros behind instead of clearing anything in advance. There is one row of adjoints for each output.
  * touched has a byte for every line of FADI_LINE adjoints: not 0 if a sweep added to the line.

@@ -108,7 +108,7 @@ FAD_API size_t fad_element_count(const fad_tape *t);
 /* ---- The fast path. The fields are not for use by programs. ---- */
 
 /** One operation: its result's adjoint w goes to a0 with w * p0 and to a1 with w * p1. An operand that is absent or
- * constant is the node itself, whose adjoint nobody reads any more. FAD_NODE_MANY in a1: operands are elsewhere. */
+ * constant is the node itself, and its partial is not looked at. UINT32_MAX in a1: operands are elsewhere. */
 struct fad_node {
     double p0, p1;
     uint32_t a0, a1;
@@ -129,10 +129,6 @@ struct fad_tape {
 
 /** Kinds of operations that are recorded inline. */
 enum fad_inline_op { FAD_OP_ADD = 1, FAD_OP_SUB, FAD_OP_MUL, FAD_OP_DIV, FAD_OP_NEG, FAD_OP_SQUARE };
-
-/** Partial derivative of an operand that is absent: the sweep adds this multiple of the node's adjoint to that adjoint
- * itself before dropping it, and with 2^-60 that is never an invalid operation, an overflow or an underflow. */
-#define FAD_NO_PARTIAL 0x1p-60
 
 /** Out-of-line half of the inline operations: tape full, traced or in error, or a foreign operand. The operands come in
  * pieces because that costs the caller's fast path no packing. */
@@ -212,7 +208,7 @@ FAD_API inline fad_real fad_add(fad_tape *t, fad_real a, fad_real b)
         return fad_const(v);
     if (fad_cold(t, a.stamp | b.stamp))
         return fad_record(t, FAD_OP_ADD, a.value, a.id, a.stamp, b.value, b.id, b.stamp);
-    return fad_push(t, v, a, a.stamp ? 1.0 : FAD_NO_PARTIAL, b, b.stamp ? 1.0 : FAD_NO_PARTIAL);
+    return fad_push(t, v, a, 1.0, b, 1.0);
 }
 
 /** a - b */
@@ -223,7 +219,7 @@ FAD_API inline fad_real fad_sub(fad_tape *t, fad_real a, fad_real b)
         return fad_const(v);
     if (fad_cold(t, a.stamp | b.stamp))
         return fad_record(t, FAD_OP_SUB, a.value, a.id, a.stamp, b.value, b.id, b.stamp);
-    return fad_push(t, v, a, a.stamp ? 1.0 : FAD_NO_PARTIAL, b, b.stamp ? -1.0 : FAD_NO_PARTIAL);
+    return fad_push(t, v, a, 1.0, b, -1.0);
 }
 
 /** a * b */
@@ -235,7 +231,7 @@ FAD_API inline fad_real fad_mul(fad_tape *t, fad_real a, fad_real b)
         return fad_const(v);
     if (fad_cold(t, a.stamp | b.stamp))
         return fad_record(t, FAD_OP_MUL, a.value, a.id, a.stamp, b.value, b.id, b.stamp);
-    return fad_push(t, v, a, a.stamp ? b.value : FAD_NO_PARTIAL, b, b.stamp ? a.value : FAD_NO_PARTIAL);
+    return fad_push(t, v, a, b.value, b, a.value);
 }
 
 /** a / b */
@@ -246,7 +242,7 @@ FAD_API inline fad_real fad_div(fad_tape *t, fad_real a, fad_real b)
         return fad_const(v);
     if (fad_cold(t, a.stamp | b.stamp))
         return fad_record(t, FAD_OP_DIV, a.value, a.id, a.stamp, b.value, b.id, b.stamp);
-    return fad_push(t, v, a, a.stamp ? 1.0 / b.value : FAD_NO_PARTIAL, b, b.stamp ? -(v / b.value) : FAD_NO_PARTIAL);
+    return fad_push(t, v, a, a.stamp ? 1.0 / b.value : 0.0, b, b.stamp ? -(v / b.value) : 0.0);
 }
 
 /** -a */
@@ -257,7 +253,7 @@ FAD_API inline fad_real fad_neg(fad_tape *t, fad_real a)
         return fad_const(-a.value);
     if (fad_cold(t, a.stamp))
         return fad_record(t, FAD_OP_NEG, a.value, a.id, a.stamp, 0.0, 0, 0);
-    return fad_push(t, -a.value, a, -1.0, none, FAD_NO_PARTIAL);
+    return fad_push(t, -a.value, a, -1.0, none, 0.0);
 }
 
 /** a * a */
@@ -270,7 +266,7 @@ FAD_API inline fad_real fad_square(fad_tape *t, fad_real a)
         return fad_const(v);
     if (fad_cold(t, a.stamp))
         return fad_record(t, FAD_OP_SQUARE, a.value, a.id, a.stamp, 0.0, 0, 0);
-    return fad_push(t, v, a, 2.0 * a.value, none, FAD_NO_PARTIAL);
+    return fad_push(t, v, a, 2.0 * a.value, none, 0.0);
 }
 
 /** a * b + c, rounded once */
