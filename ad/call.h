@@ -15,11 +15,16 @@
 #include "ad/accumulate.h"
 #include "ad/tape.h"
 
-/** What a call would otherwise allocate each time; one call uses it at a time. */
+/** Memory whose contents do not matter from one call to the next. */
+struct fadi_room {
+    void *memory;
+    size_t bytes;
+};
+
+/** What a call would otherwise allocate each time, and have the system clear each time; one call uses it at a time. */
 struct fadi_store {
     struct fadi_accs accs;
-    fad_real *shared;
-    size_t shared_room;
+    struct fadi_room shared, x_starts, x_built;
 };
 
 struct fadi_call {
@@ -38,8 +43,8 @@ struct fadi_call {
     struct fadi_store *store;
 
     size_t x_total;   /* entries of one output's x gradient, as it is built aside */
-    size_t *x_starts; /* x_blocks: where each element's entries begin; n + 1 of them */
-    double *x_built;  /* y_count * x_total */
+    size_t *x_starts; /* in the store; x_blocks: where each element's entries begin; n + 1 of them */
+    double *x_built;  /* in the store; y_count * x_total */
     bool x_overlaps;  /* elements may share entries of x_built, so nothing is stored: the call is bound to fail */
 
     double *term_values;    /* fad_sum_terms: n * y_count */
@@ -80,6 +85,8 @@ struct fadi_tape *fadi_keep_tape(void);
 void fadi_keep_tape_back(struct fadi_tape *t);
 struct fadi_store *fadi_keep_store(void);
 void fadi_keep_store_back(struct fadi_store *store);
+/** At least so many bytes, or NULL. */
+void *fadi_room_for(struct fadi_room *room, size_t bytes);
 
 /** Whether this processor can run the rest of the library. */
 bool fadi_cpu_supported(void);

@@ -145,7 +145,7 @@ static int add_up_blocks(struct fadi_call *c)
 {
     if (c->n >= SIZE_MAX / sizeof *c->x_starts)
         return FAD_EOVERFLOW;
-    c->x_starts = malloc((c->n + 1) * sizeof *c->x_starts);
+    c->x_starts = fadi_room_for(&c->store->x_starts, (c->n + 1) * sizeof *c->x_starts);
     if (!c->x_starts)
         return FAD_ENOMEM;
     c->x_starts[0] = 0;
@@ -186,7 +186,7 @@ int fadi_prepare_x(struct fadi_call *c)
         return rc;
     if (__builtin_mul_overflow(c->x_total, c->y_count, &bytes) || __builtin_mul_overflow(bytes, sizeof(double), &bytes))
         return FAD_EOVERFLOW;
-    c->x_built = malloc(bytes ? bytes : 1);
+    c->x_built = fadi_room_for(&c->store->x_built, bytes);
     return c->x_built ? FAD_OK : FAD_ENOMEM;
 }
 

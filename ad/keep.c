@@ -7,7 +7,7 @@
 /* Places for as many workers as a pool can have; a thread looks at the window from its own place on. */
 #define PLACES 1024u
 #define WINDOW 16u
-/* A store with larger accumulators is not kept. */
+/* A store with larger accumulators, or more memory of another kind, is not kept. */
 #define KEEP_BYTES ((size_t)64 << 20)
 
 static struct fadi_place tapes[PLACES], stores[PLACES];
@@ -33,7 +33,9 @@ void fadi_keep_tape_back(struct fadi_tape *t)
 static void free_store(struct fadi_store *store)
 {
     fadi_accs_end(&store->accs);
-    free(store->shared);
+    free(store->shared.memory);
+    free(store->x_starts.memory);
+    free(store->x_built.memory);
     free(store);
 }
 
@@ -43,16 +45,29 @@ struct fadi_store *fadi_keep_store(void)
     if (!store) {
         store = aligned_alloc(alignof(struct fadi_store), sizeof *store);
         if (store)
-            *store = (struct fadi_store){.shared = NULL};
+            *store = (struct fadi_store){.shared = {NULL, 0}};
     }
     return store;
 }
 
 void fadi_keep_store_back(struct fadi_store *store)
 {
-    if (store->shared_room > KEEP_BYTES / sizeof *store->shared || fadi_accs_bytes(&store->accs) > KEEP_BYTES ||
-        !fadi_stock_give(stores, PLACES, WINDOW, store))
+    size_t bytes = fadi_accs_bytes(&store->accs);
+    if (bytes > KEEP_BYTES || store->shared.bytes > KEEP_BYTES || store->x_starts.bytes > KEEP_BYTES ||
+        store->x_built.bytes > KEEP_BYTES || !fadi_stock_give(stores, PLACES, WINDOW, store))
         free_store(store);
+}
+
+void *fadi_room_for(struct fadi_room *room, size_t bytes)
+{
+    if (!room->memory || room->bytes < bytes) {
+        void *memory = malloc(bytes ? bytes : 1);
+        if (!memory)
+            return NULL;
+        free(room->memory);
+        *room = (struct fadi_room){memory, bytes};
+    }
+    return room->memory;
 }
 
 /* So that a leak checker, or a program that unloads the library, finds nothing left. */

@@ -52,17 +52,10 @@ static int fail_at(const struct fadi_call *c, int status, const struct fad_failu
 static int make_shared(struct fadi_call *c)
 {
     const struct fad_sum *s = c->s;
-    struct fadi_store *store = c->store;
     size_t count = s->shared_count;
-    if (store->shared_room < count || !store->shared) {
-        fad_real *shared = malloc((count + 1) * sizeof *shared);
-        if (!shared)
-            return FAD_ENOMEM;
-        free(store->shared);
-        store->shared = shared;
-        store->shared_room = count;
-    }
-    c->shared = store->shared;
+    c->shared = fadi_room_for(&c->store->shared, (count + 1) * sizeof *c->shared);
+    if (!c->shared)
+        return FAD_ENOMEM;
     c->stamp = c->wants_shared ? fadi_family() : 0;
     for (size_t j = 0; j < count; j++) {
         bool active = c->wants_shared && !(s->shared_fixed && s->shared_fixed[j]);
@@ -91,8 +84,6 @@ static int prepare(struct fadi_call *c, bool wants_shared, bool wants_x)
 
 static void finish(struct fadi_call *c, bool clear)
 {
-    free(c->x_starts);
-    free(c->x_built);
     if (!c->store)
         return;
     if (clear)
