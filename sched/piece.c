@@ -34,7 +34,8 @@ struct piece {
     struct node *node;         /* complete, from left to right, sizes falling */
     struct offer *offer;       /* from right to left */
     void *result;              /* accumulator of the leftmost node */
-    void **spare_acc;          /* accumulators not in use */
+    void **spare_acc;          /* accumulators that have been used and are free again */
+    char *new_acc;             /* the next one that has not been used */
     size_t check;              /* the cursor at which to think about offers again */
     size_t timed_from;         /* cursor and time of the last look at the clock */
     uint64_t timed_at;         /* ns, or ticks while quiet */
@@ -58,15 +59,19 @@ static bool piece_init(struct piece *p, void *acc)
     p->offer = (struct offer *)memory;
     p->node = (struct node *)(p->offer + depth);
     p->spare_acc = (void **)(p->node + nodes);
-    for (size_t i = 0; i < accs; i++)
-        p->spare_acc[p->spare++] = memory + fixed + i * f->acc_bytes;
+    p->new_acc = memory + fixed;
     p->result = acc;
     return true;
 }
 
 static void *take_acc(struct piece *p)
 {
-    return p->fold->acc_bytes ? p->spare_acc[--p->spare] : NULL;
+    if (p->spare)
+        return p->spare_acc[--p->spare];
+    if (p->fold->acc_bytes == 0)
+        return NULL;
+    p->new_acc += p->fold->acc_bytes;
+    return p->new_acc - p->fold->acc_bytes;
 }
 
 static void give_acc(struct piece *p, void *acc)
@@ -77,28 +82,31 @@ static void give_acc(struct piece *p, void *acc)
 
 /* ---- combining ---- */
 
-/* left = left + right; right's accumulator is free again. */
-static void combine_top(struct piece *p)
-{
-    struct node *left = &p->node[p->nodes - 2], *right = left + 1;
-    if (p->fold->acc_bytes)
-        p->fold->monoid->combine(left->acc, right->acc, p->fold->user);
-    give_acc(p, right->acc);
-    left->leaves += right->leaves;
-    p->nodes--;
-}
-
-/* Two neighbours of the same size are the children of a node: a node's left child is a power of two, and so is its right
- * child if it has the same size. */
+/* Puts a complete node behind those on the stack. Two neighbours of the same size are the children of a node: a node's left
+ * child is a power of two, and so is its right child if it has the same size. */
 static void push(struct piece *p, void *acc, size_t leaves)
 {
+    unsigned n = p->nodes;
     if (p->dead) {
         give_acc(p, acc);
         return;
     }
-    p->node[p->nodes++] = (struct node){acc, leaves};
-    while (p->nodes > 1 && p->node[p->nodes - 2].leaves == p->node[p->nodes - 1].leaves)
-        combine_top(p);
+    for (; n && p->node[n - 1].leaves == leaves; n--, leaves *= 2) {
+        void *left = p->node[n - 1].acc;
+        if (left)
+            p->fold->monoid->combine(left, acc, p->fold->user);
+        give_acc(p, acc);
+        acc = left;
+    }
+    p->node[n] = (struct node){acc, leaves};
+    p->nodes = n + 1;
+}
+
+/* What is left at the end are the left children on the way down to the last leaf. */
+static void combine_all(struct piece *p)
+{
+    for (unsigned n = p->nodes; n > 1 && p->fold->acc_bytes; n--)
+        p->fold->monoid->combine(p->node[n - 2].acc, p->node[n - 1].acc, p->fold->user);
 }
 
 /* ---- leaves ---- */
@@ -266,8 +274,8 @@ bool fadi_piece_run(struct fadi_worker *w, struct fadi_fold *f, size_t lo, size_
             fold_leaf(&p);
         }
     while (next_offer(&p));
-    while (p.nodes > 1 && !p.dead)
-        combine_top(&p);
+    if (!p.dead)
+        combine_all(&p);
     fadi_scratch_release(&w->scratch, mark);
     return !p.dead;
 }
