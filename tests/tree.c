@@ -73,9 +73,9 @@ static void default_leaf(void **state)
     assert_int_equal(fadi_tree_default_leaf(16), 2);
     assert_int_equal(fadi_tree_default_leaf(127), 8);
     assert_int_equal(fadi_tree_default_leaf(1000), 64);
-    assert_int_equal(fadi_tree_default_leaf(10000), 128);
-    assert_int_equal(fadi_tree_default_leaf(209715), 512);
-    assert_int_equal(fadi_tree_default_leaf(209716), 1024);
+    assert_int_equal(fadi_tree_default_leaf(10000), 256);
+    assert_int_equal(fadi_tree_default_leaf(131072), 512);
+    assert_int_equal(fadi_tree_default_leaf(131073), 1024);
     assert_int_equal(fadi_tree_default_leaf(SIZE_MAX), 1024);
     for (size_t n = 1; n < 20000; n++) {
         size_t leaf = fadi_tree_default_leaf(n);
