@@ -3,10 +3,8 @@
  *     -t threads (0: 1 to 16 in turn)   -s seconds   -r seed */
 #include "stress/sched_stress.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
-#define CALLERS 3
 #define BURST 64
 #define BRANCHES 4
 
@@ -72,32 +70,25 @@ static int run_item(fad_worker *w, void *arg)
     return (int)it->depth + 1;
 }
 
-struct caller {
-    fad_pool *pool;
-    struct counters *counters;
-    uint64_t seed;
-    double until;
-};
-
 static int one_body(fad_worker *w, void *arg)
 {
-    struct caller *c = arg;
+    struct stress_caller *c = arg;
     if (stress_below(&c->seed, 2))
-        fork_all(w, c->counters, 1 + stress_below(&c->seed, BRANCHES), 7, &c->seed);
+        fork_all(w, c->user, 1 + stress_below(&c->seed, BRANCHES), 7, &c->seed);
     else
         for (int i = 0; i < 20; i++)
-            fork_all(w, c->counters, 1 + stress_below(&c->seed, BURST), stress_below(&c->seed, 30) == 0, &c->seed);
+            fork_all(w, c->user, 1 + stress_below(&c->seed, BURST), stress_below(&c->seed, 30) == 0, &c->seed);
     return 0;
 }
 
 /* Hundreds of thousands at once: arrays grow while others steal from them. */
 static int flood(fad_worker *w, void *arg)
 {
-    struct caller *c = arg;
+    struct stress_caller *c = arg;
     size_t n = 1 + stress_below(&c->seed, 5000);
     struct item *items = calloc(n, sizeof *items);
     for (size_t i = 0; items && i < n; i++) {
-        items[i].counters = c->counters;
+        items[i].counters = c->user;
         items[i].seed = stress_random(&c->seed);
         fad_fork(w, &items[i].task, run_item, &items[i]);
     }
@@ -105,14 +96,14 @@ static int flood(fad_worker *w, void *arg)
         size_t m = i < BURST ? i : BURST;
         join_all(w, items + (i -= m), m, &c->seed);
     }
-    atomic_fetch_add(&c->counters->items, items ? n : 0);
+    atomic_fetch_add(&((struct counters *)c->user)->items, items ? n : 0);
     free(items);
     return 0;
 }
 
 static void *call(void *arg)
 {
-    struct caller *c = arg;
+    struct stress_caller *c = arg;
     do {
         (void)fad_pool_run(c->pool, stress_below(&c->seed, 10) ? one_body : flood, c);
         if (stress_below(&c->seed, 4) == 0)
@@ -125,24 +116,7 @@ int main(int argc, char **argv)
 {
     struct stress s = stress_options(argc, argv);
     struct counters counters = {0};
-    double end = stress_now() + s.seconds;
-    unsigned pools = 0;
-    do {
-        struct caller c[CALLERS];
-        pthread_t thread[CALLERS];
-        fad_pool *pool = stress_pool(stress_workers(&s, pools++), &s.seed);
-        for (size_t i = 0; i < CALLERS; i++) {
-            c[i] = (struct caller){pool, &counters, stress_random(&s.seed), stress_now() + 0.1};
-            if (pthread_create(&thread[i], NULL, call, &c[i]))
-                return 77;
-        }
-        for (size_t i = 0; i < CALLERS; i++)
-            pthread_join(thread[i], NULL);
-        if (fad_pool_destroy(pool)) {
-            printf("the pool is still busy\n");
-            return 1;
-        }
-    } while (stress_now() < end);
+    unsigned pools = stress_pools(&s, 0.1, call, &counters);
     printf("pools=%u items=%llu lost=%llu dup=%llu\n", pools, counters.items, counters.lost, counters.dup);
     return counters.lost || counters.dup || counters.items == 0;
 }

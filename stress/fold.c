@@ -6,11 +6,8 @@
 #include "stress/sched_stress.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-
-#define CALLERS 3
 
 static atomic_ullong folds, differ;
 
@@ -121,15 +118,9 @@ static void compare(fad_pool *pool, struct shape shape, unsigned times)
     }
 }
 
-struct caller {
-    fad_pool *pool;
-    uint64_t seed;
-    double until;
-};
-
 static void *call(void *arg)
 {
-    struct caller *c = arg;
+    struct stress_caller *c = arg;
     do {
         struct shape s = random_shape(c->pool, &c->seed), tiny = {.seed = c->seed, .n = 10, .options = {.leaf = 1}};
         compare(c->pool, s, 3);
@@ -142,24 +133,7 @@ static void *call(void *arg)
 int main(int argc, char **argv)
 {
     struct stress s = stress_options(argc, argv);
-    double end = stress_now() + s.seconds;
-    unsigned pools = 0;
-    do {
-        struct caller c[CALLERS];
-        pthread_t thread[CALLERS];
-        fad_pool *pool = stress_pool(stress_workers(&s, pools++), &s.seed);
-        for (size_t i = 0; i < CALLERS; i++) {
-            c[i] = (struct caller){pool, stress_random(&s.seed), stress_now() + 0.1};
-            if (pthread_create(&thread[i], NULL, call, &c[i]))
-                return 77;
-        }
-        for (size_t i = 0; i < CALLERS; i++)
-            pthread_join(thread[i], NULL);
-        if (fad_pool_destroy(pool)) {
-            printf("the pool is still busy\n");
-            return 1;
-        }
-    } while (stress_now() < end);
+    unsigned pools = stress_pools(&s, 0.1, call, NULL);
     printf("pools=%u folds=%llu differ=%llu\n", pools, folds, differ);
     return differ || folds == 0;
 }

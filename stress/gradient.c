@@ -3,22 +3,13 @@
  * the element and the code of the serial call, and leave its outputs alone.
  *     stress/gradient [-t workers] [-s seconds] [-r seed]
  * ends with    pools=... failed=... gradients=... differ=0 */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "stress/sched_stress.h"
 #include "tests/random_sum.h"
 
-#define CALLERS 4
-
 static atomic_ullong gradients, failed, differ;
-
-struct caller {
-    fad_pool *pool;
-    uint64_t seed;
-    double until;
-};
 
 /* One of the three calls; the same outputs as without a pool. */
 static int call(const struct random_sum *r, fad_pool *pool, unsigned kind, struct outputs *o, struct fad_failure *why)
@@ -58,7 +49,7 @@ static void compare(fad_pool *pool, struct random_sum *r, uint64_t *dice)
 
 static void *call_often(void *arg)
 {
-    struct caller *c = arg;
+    struct stress_caller *c = arg;
     do {
         struct random_sum r;
         random_sum_make(&r, stress_random(&c->seed) >> 20, (size_t)1 << stress_below(&c->seed, 9));
@@ -76,24 +67,7 @@ static void *call_often(void *arg)
 int main(int argc, char **argv)
 {
     struct stress s = stress_options(argc, argv);
-    double end = stress_now() + s.seconds;
-    unsigned pools = 0;
-    do {
-        struct caller c[CALLERS];
-        pthread_t thread[CALLERS];
-        fad_pool *pool = stress_pool(stress_workers(&s, pools++), &s.seed);
-        for (size_t i = 0; i < CALLERS; i++) {
-            c[i] = (struct caller){pool, stress_random(&s.seed), stress_now() + 0.2};
-            if (pthread_create(&thread[i], NULL, call_often, &c[i]))
-                return 77;
-        }
-        for (size_t i = 0; i < CALLERS; i++)
-            pthread_join(thread[i], NULL);
-        if (fad_pool_destroy(pool)) {
-            printf("the pool is still busy\n");
-            return 1;
-        }
-    } while (stress_now() < end);
+    unsigned pools = stress_pools(&s, 0.2, call_often, NULL);
     printf("pools=%u failed=%llu gradients=%llu differ=%llu\n", pools, failed, gradients, differ);
     return differ || gradients == 0;
 }

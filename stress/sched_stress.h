@@ -2,6 +2,7 @@
 #ifndef STRESS_SCHED_STRESS_H
 #define STRESS_SCHED_STRESS_H
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,41 @@ static inline fad_pool *stress_pool(unsigned workers, uint64_t *seed)
         exit(77);
     }
     return pool;
+}
+
+#define STRESS_CALLERS 4
+
+/* What an application thread gets: it calls on the pool until the time is over. */
+struct stress_caller {
+    fad_pool *pool;
+    void *user;
+    uint64_t seed;
+    double until;
+};
+
+/* Pools of all kinds, one after the other, each used by several application threads for so many seconds, until the time
+ * of the program is over. Returns how many there were. */
+static inline unsigned stress_pools(struct stress *s, double seconds, void *(*call)(void *), void *user)
+{
+    double end = stress_now() + s->seconds;
+    unsigned pools = 0;
+    do {
+        struct stress_caller c[STRESS_CALLERS];
+        pthread_t thread[STRESS_CALLERS];
+        fad_pool *pool = stress_pool(stress_workers(s, pools++), &s->seed);
+        for (size_t i = 0; i < STRESS_CALLERS; i++) {
+            c[i] = (struct stress_caller){pool, user, stress_random(&s->seed), stress_now() + seconds};
+            if (pthread_create(&thread[i], NULL, call, &c[i]))
+                exit(77);
+        }
+        for (size_t i = 0; i < STRESS_CALLERS; i++)
+            pthread_join(thread[i], NULL);
+        if (fad_pool_destroy(pool)) {
+            printf("the pool is still busy\n");
+            exit(1);
+        }
+    } while (stress_now() < end);
+    return pools;
 }
 
 #endif
