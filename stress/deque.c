@@ -81,7 +81,7 @@ static int one_body(fad_worker *w, void *arg)
     return 0;
 }
 
-/* Hundreds of thousands at once: arrays grow while others steal from them. */
+/* Thousands at once: arrays grow while others steal from them. */
 static int flood(fad_worker *w, void *arg)
 {
     struct stress_caller *c = arg;
