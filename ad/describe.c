@@ -1,5 +1,6 @@
 /** @file describe.c  What a description means: checks, the default leaf, where the elements' own numbers are. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "ad/call.h"
 
@@ -196,27 +197,53 @@ struct delivery {
     size_t apart; /* from one output's gradient to the next one's */
 };
 
+/* Where element k's gradient begins in an array of the user's, and whether elements follow each other without a gap, there as
+ * in x_built. */
+static size_t place_of(const struct fad_sum *s, size_t k)
+{
+    return s->x_offsets ? s->x_offsets[k] : k * (s->x_stride ? s->x_stride : s->x_count);
+}
+
+static bool packed(const struct fad_sum *s)
+{
+    return !s->x_blocks && (s->x_offsets || !s->x_stride || s->x_stride == s->x_count);
+}
+
+static void deliver_packed(const struct delivery *d, size_t begin, size_t end)
+{
+    const struct fadi_call *c = d->c;
+    size_t from = place_of(c->s, begin), count = place_of(c->s, end) - from, origin = place_of(c->s, c->first);
+    for (size_t o = 0; o < c->y_count && count; o++)
+        memcpy(d->x_gradient + o * d->apart + from, c->x_built + o * c->x_total + from - origin,
+               count * sizeof *c->x_built);
+}
+
+static void deliver_element(const struct delivery *d, size_t k)
+{
+    const struct fadi_call *c = d->c;
+    struct fadi_span x;
+    fadi_locate(c, k, &x);
+    for (size_t o = 0; o < c->y_count; o++) {
+        double *to = c->s->x_blocks ? c->s->x_blocks[k].gradient : d->x_gradient + o * d->apart + place_of(c->s, k);
+        if (!to)
+            continue;
+        if (c->s->x_blocks)
+            to += o * x.count;
+        for (size_t j = 0; j < x.count; j++)
+            to[j] = c->x_built[o * c->x_total + x.start + j];
+    }
+}
+
 static int deliver(size_t begin, size_t end, void *user, size_t *failed)
 {
     const struct delivery *d = user;
-    const struct fadi_call *c = d->c;
-    const struct fad_sum *s = c->s;
-    size_t stride = s->x_stride ? s->x_stride : s->x_count;
     (void)failed;
+    if (packed(d->c->s)) {
+        deliver_packed(d, begin, end);
+        return FAD_OK;
+    }
     for (size_t k = begin; k < end; k++)
-        for (size_t o = 0; o < c->y_count; o++) {
-            struct fadi_span x;
-            double *to;
-            fadi_locate(c, k, &x);
-            if (s->x_blocks) {
-                to = s->x_blocks[k].gradient;
-                to = to ? to + o * x.count : NULL;
-            } else {
-                to = d->x_gradient + o * d->apart + (s->x_offsets ? s->x_offsets[k] : k * stride);
-            }
-            for (size_t j = 0; to && j < x.count; j++)
-                to[j] = c->x_built[o * c->x_total + x.start + j];
-        }
+        deliver_element(d, k);
     return FAD_OK;
 }
 
@@ -226,10 +253,8 @@ void fadi_deliver_x(fad_pool *pool, const struct fadi_call *c, double *x_gradien
     struct delivery d = {c, x_gradient, 0};
     struct fad_fold_options options = {.leaf = 1024, .first = c->first};
     size_t failed;
-    if (s->x_offsets)
-        d.apart = s->x_offsets[s->terms];
-    else if (!s->x_blocks)
-        d.apart = s->terms * (s->x_stride ? s->x_stride : s->x_count);
+    if (!s->x_blocks)
+        d.apart = place_of(s, s->terms);
     /* Nothing may fail any more: what the workers cannot do is done here. */
     if (fad_for(pool, c->n, deliver, &d, &options))
         deliver(c->first, c->first + c->n, &d, &failed);
