@@ -31,7 +31,7 @@ size_t fadi_tree_sibling(size_t lo, size_t cursor, size_t end)
 size_t fadi_tree_default_leaf(size_t n)
 {
     size_t leaf = 1;
-    while (leaf < 1024 && 2 * leaf <= n / 8 && leaf * leaf / 2 < n)
+    while (leaf < 4096 && 2 * leaf <= n / 8 && leaf * leaf / 2 < n)
         leaf *= 2;
     return leaf;
 }

@@ -16,7 +16,7 @@ unsigned fadi_tree_depth(size_t m);
  * its end or where an earlier such child began. */
 size_t fadi_tree_sibling(size_t lo, size_t cursor, size_t end);
 /** The leaf that n elements get when none is given: the largest power of two that is not above n / 8, the square root of 8 n
- * and 1024, but at least 1. So cheap elements do not pay for many leaves, and costly ones still make many tasks. */
+ * and 4096, but at least 1. So cheap elements do not pay for many leaves, and costly ones still make many tasks. */
 size_t fadi_tree_default_leaf(size_t n);
 
 #endif

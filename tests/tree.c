@@ -76,10 +76,11 @@ static void default_leaf(void **state)
     assert_int_equal(fadi_tree_default_leaf(10000), 256);
     assert_int_equal(fadi_tree_default_leaf(131072), 512);
     assert_int_equal(fadi_tree_default_leaf(131073), 1024);
-    assert_int_equal(fadi_tree_default_leaf(SIZE_MAX), 1024);
+    assert_int_equal(fadi_tree_default_leaf(10000000), 4096);
+    assert_int_equal(fadi_tree_default_leaf(SIZE_MAX), 4096);
     for (size_t n = 1; n < 20000; n++) {
         size_t leaf = fadi_tree_default_leaf(n);
-        assert_true(leaf && (leaf & (leaf - 1)) == 0 && leaf <= 1024);
+        assert_true(leaf && (leaf & (leaf - 1)) == 0 && leaf <= 4096);
     }
 }
 

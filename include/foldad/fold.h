@@ -33,7 +33,7 @@ struct fad_monoid {
 /** All zero: the defaults. */
 struct fad_fold_options {
     size_t leaf;  /**< elements folded in order by one call: part of the definition; 0: about the square root
-                       of 8 n, at most n / 8 and 1024 (large enough for cheap elements: costly ones may want 1) */
+                       of 8 n, at most n / 8 and 4096 (large enough for cheap elements: costly ones may want 1) */
     size_t grain; /**< tuning, changes no bit: the fewest elements that are offered to another worker; 0: by measured time */
     size_t first; /**< indices are first .. first + n - 1; the tree starts at first */
     struct fad_failure *failure; /**< filled when the call fails; may be NULL */
