@@ -13,7 +13,9 @@ TESTS += $(script_tests)
 EXTRA_DIST += $(script_tests) scripts/common.sh scripts/run-test scripts/run-stress scripts/skip
 
 LOG_COMPILER = $(SHELL) $(srcdir)/scripts/run-test
+# PKG_CONFIG_LIBDIR only where it was given: an empty one means no directory at all.
 AM_TESTS_ENVIRONMENT = \
+	test -z '$(PKG_CONFIG_LIBDIR)' || { PKG_CONFIG_LIBDIR='$(PKG_CONFIG_LIBDIR)'; export PKG_CONFIG_LIBDIR; }; \
 	CC='$(CC)'; CXX='$(CHECK_CXX)'; MAKE='$(MAKE)'; NM='$(NM)'; OBJDUMP='$(OBJDUMP)'; PKG_CONFIG='$(PKG_CONFIG)'; \
 	SANITIZER_FLAGS='$(SANITIZER_FLAGS)'; HOST_CPU='$(host_cpu)'; CROSS_COMPILING='$(cross_compiling)'; \
 	TEST_WRAPPER='$(TEST_WRAPPER)'; EXAMPLE_SOURCES='$(examples_models_SOURCES)'; \
