@@ -29,9 +29,10 @@ static void zero_line(double *line)
 
 static struct fadi_acc *make(struct fadi_accs *set)
 {
-    struct fadi_acc *a = calloc(1, sizeof *a);
+    struct fadi_acc *a = fadi_own_lines(sizeof *a);
     if (!a)
         return NULL;
+    memset(a, 0, sizeof *a);
     /* relaxed: the next exchange corrects it */
     a->made = atomic_load_explicit(&set->made, memory_order_relaxed);
     /* release: who walks the list (after the call, ordered by its end) sees a's fields */

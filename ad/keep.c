@@ -61,7 +61,7 @@ void fadi_keep_store_back(struct fadi_store *store)
 void *fadi_room_for(struct fadi_room *room, size_t bytes)
 {
     if (!room->memory || room->bytes < bytes) {
-        void *memory = malloc(bytes ? bytes : 1);
+        void *memory = fadi_own_lines(bytes ? bytes : 1);
         if (!memory)
             return NULL;
         free(room->memory);

@@ -9,7 +9,7 @@
 #define FIRST_NODES 1024u
 #define FIRST_WORDS 1024u
 /* Numbers of recordings are drawn from the process's counter in blocks, so that the counter's line stays quiet. */
-#define STAMP_BLOCK 64u
+#define STAMP_BLOCK 256u
 /* A tape that waits for its next use keeps no array of more bytes than this. */
 #define KEEP_BYTES ((size_t)64 << 20)
 
@@ -185,9 +185,10 @@ void fadi_tape_trim(struct fadi_tape *t)
 
 struct fadi_tape *fadi_tape_new(void)
 {
-    struct fadi_tape *t = calloc(1, sizeof *t);
+    struct fadi_tape *t = fadi_own_lines(sizeof *t);
     if (!t)
         return NULL;
+    memset(t, 0, sizeof *t);
     if (fadi_tape_bind(t, FADI_FIRST_ID, 1, fadi_family()) || fadi_tape_reserve_words(t, FIRST_WORDS) || !fadi_arena_start(t)) {
         fadi_tape_free(t);
         return NULL;

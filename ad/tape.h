@@ -10,6 +10,8 @@
 #ifndef FADI_TAPE_H
 #define FADI_TAPE_H
 
+#include <stdlib.h>
+
 #include <foldad/real.h>
 
 #include "ad/op.h"
@@ -169,6 +171,13 @@ static inline fad_real fadi_push(fad_tape *t, unsigned op, double v, fad_real a,
 /** From the operation with id last down to first: adds to the adjoints of what each one uses and leaves its own at zero.
  * touched may be NULL; last may be first - 1. */
 void fadi_sweep(const struct fadi_tape *t, uint64_t first, uint64_t last, double *adjoints, unsigned char *touched);
+
+/** Memory on lines of its own, two at a time as prefetchers fetch them: what one worker writes all the time must not share
+ * one with what the others read. The contents are not set. */
+static inline void *fadi_own_lines(size_t bytes)
+{
+    return bytes > SIZE_MAX - 127 ? NULL : aligned_alloc(128, (bytes + 127) / 128 * 128);
+}
 
 /** One NaN and no -0: integer comparisons, so that no mode of the processor matters. */
 static inline double fadi_canonical(double v)
