@@ -12,8 +12,8 @@
  *
  * Numerics (all operations): the same bits on every machine and on every path. Elementary functions are within 1 ulp
  *   on normal results (erfc 1.5; log1pexp 2; sinh and cosh beyond 709: 3; lgamma of negative arguments 1e-15 absolute).
- *   max and min are comparisons, see there. Derivatives at kinks: abs at 0 has 0, a tie of max or min gives one half to each, hypot, norm2 and atan2 at the origin 0, sqrt and
- *   cbrt at 0 +inf. An adjoint of exactly 0 is not multiplied by anything: 0 * sqrt(x) has the derivative 0 at x = 0,
+ *   max and min are comparisons, see there. Derivatives at kinks: abs at 0 has 0, a tie of max or min gives one half to
+ *   each, hypot, norm2 and atan2 at the origin 0, sqrt and cbrt at 0 +inf. An adjoint of exactly 0 is not multiplied by anything: 0 * sqrt(x) has the derivative 0 at x = 0,
  *   and nothing comes back from the branch that fad_select did not take. Derivatives with respect to constants are not
  *   computed and raise no exceptions.
  * Errors (all operations): an operand of another tape or of an earlier recording sets the tape's error to FAD_EHANDLE, no
