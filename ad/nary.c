@@ -189,6 +189,8 @@ fad_real fad_dot(fad_tape *tape, size_t n, const fad_real *a, const fad_real *b)
         return fad_const(v);
     if (!t || !make_room(t, n, oa, ob))
         return fadi_nan();
+    if (t->recorder)
+        return t->recorder->many(tape, FADI_OP_DOT, v, n, NULL, a, b);
     union fadi_word *p = t->words + t->word_count;
     if (oa.form != CONSTANTS)
         p = put(p, oa, ob.form != CONSTANTS, n, a, value_of, b);
@@ -197,8 +199,10 @@ fad_real fad_dot(fad_tape *tape, size_t n, const fad_real *a, const fad_real *b)
     return finish(t, FADI_OP_DOT, v, p);
 }
 
-/* An operation on one array, of value v; the caller fills in partials where this gives room. NULL: *result is final. */
-static union fadi_word *start(fad_tape *tape, size_t n, const fad_real *a, double v, struct operands *o, fad_real *result)
+/* An operation on one array (and plain numbers), of value v; the caller fills in partials where this gives room. NULL:
+ * *result is final. */
+static union fadi_word *start(fad_tape *tape, unsigned op, size_t n, const double *plain, const fad_real *a, double v,
+                              struct operands *o, fad_real *result)
 {
     struct operands none = {CONSTANTS, 0, 0};
     *o = look(tape, n, a);
@@ -208,6 +212,10 @@ static union fadi_word *start(fad_tape *tape, size_t n, const fad_real *a, doubl
     *result = fadi_nan();
     if (!tape || !make_room(fadi_tape_of(tape), n, *o, none))
         return NULL;
+    if (fadi_tape_of(tape)->recorder) {
+        *result = fadi_tape_of(tape)->recorder->many(tape, op, v, n, plain, plain ? NULL : a, plain ? a : NULL);
+        return NULL;
+    }
     return fadi_tape_of(tape)->words + fadi_tape_of(tape)->word_count;
 }
 
@@ -216,7 +224,7 @@ fad_real fad_dot_d(fad_tape *t, size_t n, const double *a, const fad_real *b)
     double v = dot_d_value(n, a, b);
     struct operands o;
     fad_real r;
-    union fadi_word *p = start(t, n, b, v, &o, &r);
+    union fadi_word *p = start(t, FADI_OP_DOT, n, a, b, v, &o, &r);
     if (!p)
         return r;
     p = put(p, o, false, n, b, number_of, a);
@@ -234,7 +242,7 @@ fad_real fad_sum_of(fad_tape *t, size_t n, const fad_real *a)
             s[j] += a[i + j].value;
     for (; i < n; i++)
         s[i % CHAINS] += a[i].value;
-    union fadi_word *p = start(t, n, a, join(s), &o, &r);
+    union fadi_word *p = start(t, FADI_OP_SUM_OF, n, NULL, a, join(s), &o, &r);
     if (!p)
         return r;
     p = put(p, o, false, n, a, one_of, NULL);
@@ -283,7 +291,7 @@ fad_real fad_norm2(fad_tape *t, size_t n, const fad_real *a)
     double v = norm_value(n, a);
     struct operands o;
     fad_real r;
-    union fadi_word *p = start(t, n, a, v, &o, &r);
+    union fadi_word *p = start(t, FADI_OP_NORM2, n, NULL, a, v, &o, &r);
     if (!p)
         return r;
     p = put(p, o, false, n, a, norm_partial, &(struct norm){a, v});
@@ -339,7 +347,7 @@ fad_real fad_logsumexp(fad_tape *t, size_t n, const fad_real *a)
             s[i % CHAINS] += i == m.at ? 0.0 : soft_term(&m, i);
     m.rest = join(s);
     v = m.nan ? (double)NAN : m.largest + fadi_log1p(m.rest);
-    union fadi_word *p = start(t, n, a, v, &o, &r);
+    union fadi_word *p = start(t, FADI_OP_LOGSUMEXP, n, NULL, a, v, &o, &r);
     if (!p)
         return r;
     p = put(p, o, false, n, a, soft_partial, &m);

@@ -59,7 +59,14 @@
     X(DOT, dot)                                                                                               \
     X(SUM_OF, sum_of)                                                                                         \
     X(LOGSUMEXP, logsumexp)                                                                                   \
-    X(NORM2, norm2)
+    X(NORM2, norm2)                                                                                           \
+    X(LT, lt) /* from here on: seen by recorders only, see tape.h */                                          \
+    X(LE, le)                                                                                                 \
+    X(EQ, eq)                                                                                                 \
+    X(AND, and)                                                                                               \
+    X(OR, or)                                                                                                 \
+    X(NOT, not)                                                                                               \
+    X(SELECT, select)
 
 /** Kinds. The first ones are those of real.h, in which inline code counts on the numbers. */
 enum fadi_op {

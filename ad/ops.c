@@ -6,6 +6,7 @@ extern inline fad_real fad_const(double v);
 extern inline fad_real fad_same(fad_real a);
 extern inline double(fad_value)(fad_tape *t, fad_real a);
 extern inline fad_real fad_data(fad_tape *t, const double *base, size_t stride, size_t k);
+extern inline bool fad_recorded(const fad_tape *t);
 extern inline bool fad_cold(const fad_tape *t, uint32_t stamps);
 extern inline fad_real fad_push(fad_tape *t, double value, fad_real a, double p0, fad_real b, double p1);
 extern inline fad_real(fad_add)(fad_tape *t, fad_real a, fad_real b);
@@ -64,6 +65,8 @@ static fad_real choose(fad_tape *t, unsigned op, bool first, fad_real a, fad_rea
     fad_real none = fad_const(0.0), chosen = first ? a : b, other = first ? b : a;
     if ((a.stamp | b.stamp) == 0)
         return fad_const(v);
+    if (fadi_has_recorder(t))
+        return fadi_push_cold(t, op, v, a, 0.0, b, 0.0);
     if (a.value == b.value)
         return fadi_push(t, op, v, a, a.stamp ? 0.5 : 0.0, b, b.stamp ? 0.5 : 0.0);
     if (t && (other.stamp & t->foreign))
@@ -91,6 +94,8 @@ fad_real(fad_fma)(fad_tape *t, fad_real a, fad_real b, fad_real c)
     fad_real none = fad_const(0.0);
     if ((a.stamp | b.stamp | c.stamp) == 0)
         return fad_const(v);
+    if (fadi_has_recorder(t) && !((a.stamp | b.stamp | c.stamp) & t->foreign))
+        return fadi_tape_of(t)->recorder->op(t, FADI_OP_FMA, v, (fad_real[]){a, b, c});
     if (c.stamp == 0)
         return fadi_push(t, FADI_OP_FMA, v, a, p0, b, p1);
     if ((a.stamp | b.stamp) == 0)

@@ -31,7 +31,7 @@ void fadi_tape_more_stamps(struct fadi_tape *t)
 
 static void set_limit(struct fadi_tape *t)
 {
-    t->head.limit = t->error || t->traced ? 0 : t->capacity;
+    t->head.limit = t->error || t->traced || t->recorder ? 0 : t->capacity;
 }
 
 static void set_capacity(struct fadi_tape *t)
@@ -213,6 +213,13 @@ void fadi_tape_fail(struct fadi_tape *t, int error)
 {
     if (!t->error)
         t->error = error;
+    set_limit(t);
+}
+
+void fadi_tape_set_recorder(struct fadi_tape *t, const struct fadi_recorder *recorder, void *recording)
+{
+    t->recorder = recorder;
+    t->recording = recording;
     set_limit(t);
 }
 

@@ -45,6 +45,23 @@ struct fadi_trace {
     uint32_t op;
 };
 
+/** Takes the operations of a tape instead of its nodes, all of them, with their operands: what builds a graph from a
+ * recording, or records derivatives of operations beside them. op and many are called for operations of which at least
+ * one operand is no constant, and with good stamps only; both return a handle or, with the tape's error set, a NaN.
+ *   op      one or two operands (the second one of one is a constant 0), or the three of FADI_OP_FMA
+ *   many    a, and for FADI_OP_DOT b; of fad_dot_d plain and b
+ * Entries that are NULL, except op and many: the tape goes on as if there were no recorder. */
+struct fadi_recorder {
+    fad_real (*op)(fad_tape *t, unsigned op, double v, const fad_real *operands);
+    fad_real (*many)(fad_tape *t, unsigned op, double v, size_t n, const double *plain, const fad_real *a,
+                     const fad_real *b);
+    fad_mask (*compare)(fad_tape *t, enum fad_mask_op op, fad_real a, fad_real b);
+    fad_mask (*combine)(fad_tape *t, enum fad_mask_op op, fad_mask a, fad_mask b);
+    fad_real (*select)(fad_tape *t, fad_mask m, fad_real a, fad_real b);
+    fad_real (*data)(fad_tape *t, const double *base, size_t stride, size_t k);
+    double (*value)(fad_tape *t, fad_real a);
+};
+
 /** A stretch of memory for fad_alloc; the newest and largest one comes first. */
 struct fadi_arena {
     struct fadi_arena *older;
@@ -69,6 +86,9 @@ struct fadi_tape {
     struct fadi_trace *trace;
     size_t trace_room;
     struct fadi_arena *arena;
+
+    const struct fadi_recorder *recorder; /* NULL: the tape records by itself */
+    void *recording;                      /* the recorder's */
 
     uint32_t family; /* the part of the stamp that is that of the shared parameters */
     uint32_t stamp_next, stamps_left;
@@ -132,6 +152,9 @@ bool fadi_arena_start(struct fadi_tape *t);
 void fadi_arena_end(struct fadi_tape *t);
 void fadi_arena_clear(struct fadi_tape *t);
 
+/** Who records from now on; NULL: the tape itself. */
+void fadi_tape_set_recorder(struct fadi_tape *t, const struct fadi_recorder *recorder, void *recording);
+
 /** Sets the first error; from then on nothing is recorded. */
 void fadi_tape_fail(struct fadi_tape *t, int error);
 
@@ -145,7 +168,7 @@ static inline void fadi_tape_restart(struct fadi_tape *t, size_t inputs)
     t->dead_end = 0;
     t->word_count = 0;
     t->error = 0;
-    t->head.limit = t->traced ? 0 : t->capacity;
+    t->head.limit = t->traced || t->recorder ? 0 : t->capacity;
     if (t->stamps_left == 0)
         fadi_tape_more_stamps(t);
     t->stamps_left--;
@@ -153,6 +176,13 @@ static inline void fadi_tape_restart(struct fadi_tape *t, size_t inputs)
     t->head.foreign = ~t->head.stamp;
     if (t->arena->used)
         fadi_arena_clear(t);
+}
+
+/** Somebody else records, and there is no error. */
+static inline bool fadi_has_recorder(const fad_tape *t)
+{
+    const struct fadi_tape *tape = fadi_tape_of_const(t);
+    return t && t->limit == 0 && tape->recorder && !tape->error;
 }
 
 static inline fad_real fadi_nan(void)

@@ -135,6 +135,17 @@ enum fad_inline_op { FAD_OP_ADD = 1, FAD_OP_SUB, FAD_OP_MUL, FAD_OP_DIV, FAD_OP_
 FAD_API fad_real fad_record(fad_tape *t, unsigned op, double a, uint32_t a_id, uint32_t a_stamp, double b, uint32_t b_id,
                             uint32_t b_stamp);
 
+/** Kinds of comparisons, and of what combines them. */
+enum fad_mask_op { FAD_OP_LT, FAD_OP_LE, FAD_OP_EQ, FAD_OP_AND, FAD_OP_OR, FAD_OP_NOT };
+
+/** Out-of-line halves of fad_value, fad_data, the comparisons, their combinations and fad_select, for recordings that keep
+ * all of these. */
+FAD_API double fad_record_value(fad_tape *t, fad_real a);
+FAD_API fad_real fad_record_data(fad_tape *t, const double *base, size_t stride, size_t k);
+FAD_API fad_mask fad_record_compare(fad_tape *t, enum fad_mask_op op, fad_real a, fad_real b);
+FAD_API fad_mask fad_record_combine(fad_tape *t, enum fad_mask_op op, fad_mask a, fad_mask b);
+FAD_API fad_real fad_record_select(fad_tape *t, fad_mask m, fad_real a, fad_real b);
+
 /** Keeps the user's compiler from contracting the product v with a sum into an fma, which would change bits. */
 #if defined(__x86_64__)
 #define FAD_ROUNDED(v) __asm__("" : "+x"(v))
@@ -160,18 +171,22 @@ FAD_API inline fad_real fad_same(fad_real a)
     return a;
 }
 
-/** The plain number. */
+/** Not every operation is recorded inline: the tape is full, traced or in error. */
+FAD_API inline bool fad_recorded(const fad_tape *t)
+{
+    return __builtin_expect(t != NULL && t->limit == 0, 0);
+}
+
+/** The plain number. A term whose operations depend on it is not uniform, so while a program is recorded this is an error. */
 FAD_API inline double fad_value(fad_tape *t, fad_real a)
 {
-    (void)t;
-    return a.value;
+    return a.stamp && fad_recorded(t) ? fad_record_value(t, a) : a.value;
 }
 
 /** base[k * stride], as a constant of this element: what a term reads from user data that differs between elements. */
 FAD_API inline fad_real fad_data(fad_tape *t, const double *base, size_t stride, size_t k)
 {
-    (void)t;
-    return fad_const(base[k * stride]);
+    return fad_recorded(t) ? fad_record_data(t, base, stride, k) : fad_const(base[k * stride]);
 }
 
 /** Something cannot be recorded inline; stamps: those of all operands, or-ed. */
@@ -336,50 +351,55 @@ FAD_API inline fad_mask fad_mask_of(bool holds)
 /** a < b; as all comparisons false if one is NaN */
 FAD_API inline fad_mask fad_lt(fad_tape *t, fad_real a, fad_real b)
 {
-    (void)t;
+    if ((a.stamp | b.stamp) && fad_recorded(t))
+        return fad_record_compare(t, FAD_OP_LT, a, b);
     return fad_mask_of(a.value < b.value);
 }
 
 /** a <= b */
 FAD_API inline fad_mask fad_le(fad_tape *t, fad_real a, fad_real b)
 {
-    (void)t;
+    if ((a.stamp | b.stamp) && fad_recorded(t))
+        return fad_record_compare(t, FAD_OP_LE, a, b);
     return fad_mask_of(a.value <= b.value);
 }
 
 /** a == b */
 FAD_API inline fad_mask fad_eq(fad_tape *t, fad_real a, fad_real b)
 {
-    (void)t;
+    if ((a.stamp | b.stamp) && fad_recorded(t))
+        return fad_record_compare(t, FAD_OP_EQ, a, b);
     return fad_mask_of(a.value == b.value);
 }
 
 /** Both hold */
 FAD_API inline fad_mask fad_and(fad_tape *t, fad_mask a, fad_mask b)
 {
-    (void)t;
+    if (a.stamp | b.stamp)
+        return fad_record_combine(t, FAD_OP_AND, a, b);
     return fad_mask_of(a.holds & b.holds);
 }
 
 /** At least one holds */
 FAD_API inline fad_mask fad_or(fad_tape *t, fad_mask a, fad_mask b)
 {
-    (void)t;
+    if (a.stamp | b.stamp)
+        return fad_record_combine(t, FAD_OP_OR, a, b);
     return fad_mask_of(a.holds | b.holds);
 }
 
 /** Does not hold */
 FAD_API inline fad_mask fad_not(fad_tape *t, fad_mask a)
 {
-    (void)t;
+    if (a.stamp)
+        return fad_record_combine(t, FAD_OP_NOT, a, a);
     return fad_mask_of(!a.holds);
 }
 
 /** m ? a : b. Both have been computed; no derivative flows to the one that is not taken, not even a NaN. */
 FAD_API inline fad_real fad_select(fad_tape *t, fad_mask m, fad_real a, fad_real b)
 {
-    (void)t;
-    return m.holds ? a : b;
+    return m.stamp ? fad_record_select(t, m, a, b) : m.holds ? a : b;
 }
 
 /* ---- Operations on arrays ---- */
