@@ -84,6 +84,11 @@ static void *problem_of(const struct group *g, const struct contender *c)
     return c->problem ? c->problem : g->problem;
 }
 
+static const void *results_of(const struct group *g, const struct contender *c)
+{
+    return c->results ? c->results : problem_of(g, c);
+}
+
 static double time_calls(const struct group *g, struct series *s, size_t calls)
 {
     double start = bench_now();
@@ -107,7 +112,7 @@ static void calibrate(struct bench *b, const struct group *g, struct series *s)
     double enough = b->options.quick ? 2e5 : 1e7, ns;
     s->calls = 1;
     ns = time_calls(g, s, 1);
-    if (g->idle_us)
+    if (g->idle_us || s->c->untimed)
         return;
     while (!s->error && (ns = time_calls(g, s, s->calls) * (double)s->calls) < enough) {
         double factor = ceil(1.2 * enough / (ns + 1));
@@ -123,6 +128,8 @@ static void measure(struct bench *b, const struct group *g, struct series *s, si
     for (size_t r = 0; r < rounds; r++) {
         for (size_t i = 0; i < count; i++) {
             struct series *turn = &s[(i + r) % count];
+            if (turn->c->untimed)
+                continue;
             if (g->idle_us)
                 bench_sleep(g->idle_us);
             else if (crowded || turn->c->workers > 1)
@@ -158,14 +165,14 @@ static const char *compare(const struct group *g, const struct series *all, size
     bool judged = false;
     for (size_t i = 0; i < count; i++) {
         const struct series *other = &all[i];
-        if (other == s || other->error || problem_of(g, other->c) != problem_of(g, s->c))
+        if (other == s || other->error || results_of(g, other->c) != results_of(g, s->c))
             continue;
         if (!judged && outputs_of(g, other->c) >= outputs) {
             judged = true;
-            if (!close_enough(s->out, other->out, outputs, g->tolerance))
+            if (!close_enough(s->out, other->out, outputs, s->c->tolerance > 0 ? s->c->tolerance : g->tolerance))
                 return "WRONG RESULT";
         }
-        if (other->c->call == s->c->call && !strncmp(s->c->name, "foldad", 6) &&
+        if (!strcmp(other->c->name, s->c->name) && !strncmp(s->c->name, "foldad", 6) &&
             memcmp(s->out, other->out, outputs * sizeof(double)) != 0)
             return "OTHER BITS with other workers";
     }
@@ -200,6 +207,8 @@ static const char *unit_of(const struct group *g, const struct contender *c)
 static void to_units(const struct group *g, struct series *s, size_t count, size_t rounds)
 {
     for (size_t i = 0; i < count; i++) {
+        if (s[i].c->untimed)
+            memset(s[i].sample, 0, rounds * sizeof *s[i].sample);
         s[i].minimum = s[i].sample[0];
         for (size_t r = 1; r < rounds; r++)
             s[i].minimum = fmin(s[i].minimum, s[i].sample[r]);
@@ -218,17 +227,38 @@ static void to_units(const struct group *g, struct series *s, size_t count, size
     }
 }
 
-static const struct row *opponent(const struct row *rows, size_t count, const struct row *of)
+static const struct row *opponent(const struct row *rows, size_t count, const struct row *of, const char *name)
 {
     const struct row *found = NULL;
-    for (size_t i = 0; i < count && of->against; i++) {
+    for (size_t i = 0; i < count && name; i++) {
         const struct row *r = &rows[i];
-        if (r == of || strcmp(r->contender, of->against) != 0)
+        if (r == of || strcmp(r->contender, name) != 0)
             continue;
         if (!found || (strcmp(found->unit, of->unit) != 0 && !strcmp(r->unit, of->unit)))
             found = r;
     }
     return found;
+}
+
+static void set_against(const struct group *g, const struct contender *c, const struct row *rows, size_t count, struct row *r)
+{
+    const struct row *o = opponent(rows, count, r, r->against);
+    size_t also = 0;
+    if (o) {
+        r->against_median = o->median;
+        r->against_minimum = o->minimum;
+    } else {
+        r->against = NULL;
+    }
+    if (r->target.factor > 0 && (!o || o->median * (c->unit ? c->units : g->units) < r->target.call_ns))
+        r->target = (struct target){0};
+    for (size_t i = 0; i < BENCH_ALSO; i++) {
+        o = opponent(rows, count, r, c->also[i]);
+        if (!o)
+            continue;
+        r->also[also] = c->also[i];
+        r->also_median[also++] = o->median;
+    }
 }
 
 static void print(struct bench *b, const struct group *g, struct series *s, size_t count, size_t rounds)
@@ -243,15 +273,9 @@ static void print(struct bench *b, const struct group *g, struct series *s, size
     }
     bench_about(b, g->name, g->about);
     for (size_t i = 0; i < count; i++) {
-        const struct row *o = opponent(rows, count, &rows[i]);
-        if (o) {
-            rows[i].against_median = o->median;
-            rows[i].against_minimum = o->minimum;
-        } else {
-            rows[i].against = NULL;
-            if (rows[i].target.factor > 0)
-                rows[i].target = (struct target){0, 0};
-        }
+        if (s[i].c->untimed)
+            continue;
+        set_against(g, s[i].c, rows, count, &rows[i]);
         report_row(b, &rows[i]);
     }
     free(rows);

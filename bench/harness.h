@@ -26,10 +26,13 @@ struct bench {
 /** Solves the whole problem once; results to out. 0, or an error that fails the benchmark. */
 typedef int bench_call(void *problem, unsigned workers, double *out);
 
-/** Met if ns <= factor * (ns of `against`) + offset_ns. Both 0: no target. */
+/** Met if ns <= factor * (ns of `against`) + offset_ns. Both 0: no target. None either where a call of `against` takes
+ * less than call_ns. */
 struct target {
-    double factor, offset_ns;
+    double factor, offset_ns, call_ns;
 };
+
+enum { BENCH_ALSO = 3 };
 
 struct contender {
     const char *name;
@@ -41,10 +44,15 @@ struct contender {
     double units;
     size_t outputs; /* how many outputs it gives; 0: all */
     struct target target;
-    void *problem; /* NULL: the group's. Results are compared among those that solve the same problem */
+    const char *also[BENCH_ALSO]; /* further ones that a ratio is shown over; NULL: no more */
+    void *problem; /* NULL: the group's */
+    const void *results; /* NULL: the problem. Outputs are compared among contenders with the same */
+    double tolerance; /* 0: the group's */
+    bool untimed; /* called once and gets no row: only there to be compared with */
 };
 
-/** One problem and those that solve it. Outputs are compared with those of the first contender that gives as many. */
+/** One problem and those that solve it. Outputs are compared with those of the first other contender that gives as many,
+ * and contenders of the same name that begins with foldad have to agree in every bit. */
 struct group {
     const char *name;
     size_t n;

@@ -125,6 +125,8 @@ static void print_table(FILE *f, const struct row *r, bool with_target)
         fprintf(f, "%-14s %7.3f", r->against, r->median / r->against_median);
     if (r->against && r->workers > 1 && !strcmp(r->against, r->contender))
         fprintf(f, "  speedup %.2f", r->against_median / r->median);
+    for (size_t i = 0; i < BENCH_ALSO && r->also[i]; i++)
+        fprintf(f, "  %s %.3f", r->also[i], r->median / r->also_median[i]);
     if (with_target)
         print_target(f, r);
     if (r->wrong)
@@ -132,25 +134,36 @@ static void print_table(FILE *f, const struct row *r, bool with_target)
     fputc('\n', f);
 }
 
-static void print_number(const char *key, double value)
+/* before: a comma, unless the object begins with it */
+static void print_number(const char *before, const char *key, double value)
 {
     if (isfinite(value))
-        printf(",\"%s\":%.6g", key, value);
+        printf("%s\"%s\":%.6g", before, key, value);
     else
-        printf(",\"%s\":null", key);
+        printf("%s\"%s\":null", before, key);
+}
+
+static void print_also(const struct row *r)
+{
+    printf(",\"also\":{");
+    for (size_t i = 0; i < BENCH_ALSO && r->also[i]; i++)
+        print_number(i ? "," : "", r->also[i], r->median / r->also_median[i]);
+    printf("}");
 }
 
 static void print_json(const struct row *r)
 {
     printf("{\"name\":\"%s\",\"contender\":\"%s\",\"workers\":%u,\"n\":%zu,\"unit\":\"%s\"", r->name, r->contender, r->workers,
            r->n, r->unit);
-    print_number("median_ns", r->median);
-    print_number("min_ns", r->minimum);
+    print_number(",", "median_ns", r->median);
+    print_number(",", "min_ns", r->minimum);
     if (r->against)
         printf(",\"against\":\"%s\"", r->against);
     else
         printf(",\"against\":null");
-    print_number("ratio", r->against ? r->median / r->against_median : NAN);
+    print_number(",", "ratio", r->against ? r->median / r->against_median : NAN);
+    if (r->also[0])
+        print_also(r);
     if (r->wrong)
         printf(",\"wrong\":\"%s\"", r->wrong);
     printf("}\n");

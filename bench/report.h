@@ -12,6 +12,8 @@ struct row {
     double median, minimum;
     const char *against;           /* NULL: no ratio */
     double against_median, against_minimum;
+    const char *also[BENCH_ALSO]; /* NULL: no more */
+    double also_median[BENCH_ALSO];
     struct target target;
     const char *wrong; /* NULL, or what is wrong with it */
 };
