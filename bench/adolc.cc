@@ -9,7 +9,7 @@
 
 namespace {
 
-enum Tag : short { LOGISTIC = 1, WHOLE, GMM };
+enum Tag : short { LOGISTIC = 1, WHOLE, GMM, MISRA, EXPCOS, RATIONAL, RBF };
 
 /* A block of terms: how many, and how many numbers each has. */
 struct Block {
@@ -91,6 +91,38 @@ void trace_logistic(const logistic_problem &l, std::size_t terms)
     finish(sum);
 }
 
+template <typename Model> int fit(short tag, std::size_t operations, const void *problem, double *out)
+{
+    static Traced traced;
+    const auto &f = *static_cast<const fit_problem *>(problem);
+    const Block block = {block_of(f.n, operations), 2};
+    if (traced.anew(block.terms, f.p)) {
+        trace_on(tag, 1);
+        std::vector<adouble> theta = independents(f.theta, f.p);
+        adouble sum = 0;
+        for (std::size_t k = 0; k < block.terms; k++) {
+            adouble row[2];
+            row[0] = mkparam(f.data[2 * k]);
+            row[1] = mkparam(f.data[2 * k + 1]);
+            sum += fit_row<Model>(theta.data(), [&row](std::size_t j) { return row[j]; });
+        }
+        finish(sum);
+    }
+    return evaluate_blocks(tag, f.n, block, f.data, f.p, f.theta, out);
+}
+
+/* Independents are the place and a block's own numbers. */
+void trace_rbf(const rbf_problem &r, std::size_t models, const double *theta)
+{
+    const std::size_t width = r.centres * (r.d + 1);
+    trace_on(RBF, 1);
+    std::vector<adouble> active = independents(theta, r.d + models * width);
+    adouble sum = 0;
+    for (std::size_t k = 0; k < models; k++)
+        sum += rbf_model(r, active.data(), active.data() + r.d + k * width);
+    finish(sum);
+}
+
 struct larger {
     adouble operator()(const adouble &a) const { return a; }
     adouble operator()(const adouble &a, const adouble &b) const { return fmax(a, b); }
@@ -151,4 +183,41 @@ int adolc_gmm(void *problem, unsigned, double *out)
     if (traced.anew(block.terms, g.p))
         trace_gmm(g, block.terms);
     return evaluate_blocks(GMM, g.n, block, g.points, g.p, g.theta, out);
+}
+
+int adolc_misra(void *problem, unsigned, double *out)
+{
+    return fit<misra>(MISRA, 7, problem, out);
+}
+
+int adolc_expcos(void *problem, unsigned, double *out)
+{
+    return fit<expcos>(EXPCOS, 9, problem, out);
+}
+
+int adolc_rational(void *problem, unsigned, double *out)
+{
+    return fit<rational>(RATIONAL, 15, problem, out);
+}
+
+int adolc_rbf(void *problem, unsigned, double *out)
+{
+    static Traced traced;
+    const auto &r = *static_cast<const rbf_problem *>(problem);
+    const std::size_t width = r.centres * (r.d + 1), models = block_of(r.n, r.centres * (3 * r.d + 4)), own = models * width;
+    std::vector<double> theta(r.at, r.at + r.d), one(1 + r.d + own);
+    theta.resize(r.d + own);
+    std::fill(out, out + 1 + r.d, 0.0);
+    for (std::size_t first = 0; first < r.n; first += models) {
+        std::copy_n(r.x + first * width, own, theta.begin() + static_cast<std::ptrdiff_t>(r.d));
+        if (traced.anew(models, r.d))
+            trace_rbf(r, models, theta.data());
+        std::fill(one.begin(), one.end(), 0.0);
+        if (evaluate(RBF, r.d + own, theta.data(), one.data()))
+            return 1;
+        for (std::size_t j = 0; j < 1 + r.d; j++)
+            out[j] += one[j];
+        std::copy_n(one.data() + 1 + r.d, own, out + 1 + r.d + first * width);
+    }
+    return 0;
 }

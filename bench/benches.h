@@ -12,6 +12,7 @@ void bench_fold_exp(struct bench *b);
 void bench_fold_small(struct bench *b);
 void bench_fold_small_idle(struct bench *b);
 void bench_fold_costly(struct bench *b);
+void bench_grad_logistic(struct bench *b);
 void bench_grad_logistic_taped(struct bench *b);
 void bench_grad_logistic_taped_dot(struct bench *b);
 void bench_grad_logistic_memory(struct bench *b);
@@ -20,5 +21,12 @@ void bench_grad_sparse_touch(struct bench *b);
 void bench_grad_models(struct bench *b);
 void bench_grad_models_blocks(struct bench *b);
 void bench_grad_gmm_taped(struct bench *b);
+void bench_grad_gmm_10_25(struct bench *b);
+void bench_grad_gmm_20_50(struct bench *b);
+void bench_grad_misra(struct bench *b);
+void bench_grad_expcos(struct bench *b);
+void bench_grad_rational(struct bench *b);
+void bench_grad_rbf(struct bench *b);
+void bench_grad_models_uniform(struct bench *b);
 
 #endif

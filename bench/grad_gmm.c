@@ -8,6 +8,7 @@
 #include "harness.h"
 #include "others.h"
 #include "user.h"
+#include "work.h"
 
 #include <stdlib.h>
 
@@ -43,6 +44,29 @@ static void gmm_group(struct bench *b, const char *name, size_t n, size_t d, siz
         .problem = &problem, .outputs = 1 + problem.p, .tolerance = 1e-10, .list = list, .count = BENCH_COUNT(list)});
     free((void *)problem.points);
     free((void *)problem.theta);
+}
+
+static void program_group(struct bench *b, const char *name, size_t n, size_t d, size_t K, double must)
+{
+    struct gmm_problem problem;
+    struct work w = {.name = name, .about = "points of a Gaussian mixture, gradient in all parameters", .problem = &problem,
+                     .serial = gmm_value, .hand_gradient = gmm_gradient, .simd_gradient = gmm_simd_gradient, .adolc = adolc_gmm,
+                     .sacado = sacado_gmm, .must = must, .must_create = 3e7};
+    generate(&problem, n, d, K);
+    w.sum = user_gmm_sum(&problem);
+    bench_work(b, &w);
+    free((void *)problem.points);
+    free((void *)problem.theta);
+}
+
+void bench_grad_gmm_10_25(struct bench *b)
+{
+    program_group(b, "grad_gmm_10_25", b->options.quick ? 50 : 1000, 10, 25, 0.55);
+}
+
+void bench_grad_gmm_20_50(struct bench *b)
+{
+    program_group(b, "grad_gmm_20_50", b->options.quick ? 50 : 1000, 20, 50, 0.65);
 }
 
 void bench_grad_gmm_taped(struct bench *b)

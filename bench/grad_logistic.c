@@ -8,6 +8,7 @@
 #include "harness.h"
 #include "others.h"
 #include "user.h"
+#include "work.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,29 @@ void bench_grad_logistic_taped(struct bench *b)
 void bench_grad_logistic_taped_dot(struct bench *b)
 {
     logistic_sizes(b, "grad_logistic_taped_dot", user_logistic_dot, 3.0);
+}
+
+static void program_group(struct bench *b, size_t n, double must)
+{
+    struct logistic_problem problem;
+    /* a million rows take them seconds */
+    struct work w = {.name = "grad_logistic", .about = "log(1 + e^z) - label z, gradient in 20 parameters", .problem = &problem,
+                     .serial = logistic_value, .hand_gradient = logistic_gradient, .simd_gradient = logistic_simd_gradient,
+                     .adolc = n < 100000 ? adolc_logistic : NULL, .sacado = n < 100000 ? sacado_logistic : NULL, .must = must,
+                     .must_create = 1e5};
+    generate(&problem, n, 20);
+    w.sum = user_logistic_sum(&problem);
+    bench_work(b, &w);
+    discard(&problem);
+}
+
+void bench_grad_logistic(struct bench *b)
+{
+    if (!b->options.quick) {
+        program_group(b, 1000000, 0.70);
+        program_group(b, 20480, 0.40);
+    }
+    program_group(b, 1000, 0);
 }
 
 static double peak_bytes(void)

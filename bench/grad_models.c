@@ -3,6 +3,7 @@
 #include "hand.h"
 #include "harness.h"
 #include "user.h"
+#include "work.h"
 
 #include <stdlib.h>
 
@@ -53,4 +54,29 @@ void bench_grad_models_blocks(struct bench *b)
 {
     models_group(b, "grad_models_blocks", user_models_blocks, b->options.quick ? 3000 : 100000);
     models_group(b, "grad_models_blocks", user_models_blocks, 1000);
+}
+
+static void uniform_group(struct bench *b, size_t n)
+{
+    struct models_problem problem;
+    uint32_t *kind = bench_alloc(n * sizeof *kind);
+    struct work w = {.name = "grad_models_uniform", .problem = &problem, .serial = models_value, .hand_gradient = models_gradient,
+                     .must_taped = 1.0 / 8, .must_create = 1e5,
+                     .about = "the peaks of grad_models, with kinds: each kind does the same operations"};
+    generate(&problem, n);
+    for (size_t k = 0; k < n; k++)
+        kind[k] = k % 3;
+    w.own = problem.offset[n];
+    w.sum = user_models_sum(&problem);
+    w.sum.kind = kind;
+    bench_work(b, &w);
+    free(kind);
+    free((void *)problem.offset);
+    free((void *)problem.x);
+}
+
+void bench_grad_models_uniform(struct bench *b)
+{
+    uniform_group(b, b->options.quick ? 3000 : 100000);
+    uniform_group(b, 1000);
 }

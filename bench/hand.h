@@ -11,6 +11,14 @@ typedef int hand_call(void *problem, unsigned workers, double *out);
 enum { HAND_SLACK = 8 };
 hand_call logistic_value, logistic_gradient, logistic_simd_gradient;
 
+/* hand_fit.c: struct fit_problem */
+hand_call misra_value, misra_gradient, misra_simd_gradient;
+hand_call expcos_value, expcos_gradient, expcos_simd_gradient;
+hand_call rational_value, rational_gradient, rational_simd_gradient;
+
+/* hand_rbf.c: struct rbf_problem; the simd one for d = 8 */
+hand_call rbf_value, rbf_gradient, rbf_simd_gradient;
+
 /* hand_sparse.c: struct sparse_problem */
 hand_call sparse_value, sparse_gradient;
 

@@ -44,27 +44,6 @@ int logistic_gradient(void *problem, unsigned workers, double *out)
     return 0;
 }
 
-/* Lane by lane the sums of neighbours: a0 + a1, a2 + a3, ..., then those of b. */
-static inline vector neighbours(vector a, vector b)
-{
-#if LANES == 8
-    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14) + __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
-#elif LANES == 4
-    return __builtin_shufflevector(a, b, 0, 2, 4, 6) + __builtin_shufflevector(a, b, 1, 3, 5, 7);
-#else
-    return __builtin_shufflevector(a, b, 0, 2) + __builtin_shufflevector(a, b, 1, 3);
-#endif
-}
-
-/* Lane i of the result: the sum of all lanes of v[i]. */
-static inline vector totals(vector *v)
-{
-    for (int left = LANES; left > 1; left /= 2)
-        for (int i = 0; i < left / 2; i++)
-            v[i] = neighbours(v[2 * i], v[2 * i + 1]);
-    return v[0];
-}
-
 /* LANES rows: one row a lane for exp and log, LANES features a lane for the rest. theta is filled up with zeros, so that
  * what stands behind a row adds nothing; the gradient's last entries are rubbish that nobody reads. */
 static inline __attribute__((always_inline)) vector rows_at_once(size_t p, size_t vectors, const double *rows,
@@ -78,7 +57,7 @@ static inline __attribute__((always_inline)) vector rows_at_once(size_t p, size_
             v[i] += v_load(row + j * LANES) * theta[j];
         label[i] = row[p];
     }
-    z = totals(v);
+    z = v_totals(v);
     e = v_exp(z);
     r = e / (1 + e) - label;
     for (int i = 0; i < LANES; i++) {

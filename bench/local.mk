@@ -11,6 +11,9 @@ bench_foldad_bench_SOURCES += bench/grad_logistic.c
 bench_foldad_bench_SOURCES += bench/grad_sparse.c
 bench_foldad_bench_SOURCES += bench/grad_models.c
 bench_foldad_bench_SOURCES += bench/grad_gmm.c
+bench_foldad_bench_SOURCES += bench/grad_fit.c
+bench_foldad_bench_SOURCES += bench/grad_rbf.c
+bench_foldad_bench_SOURCES += bench/work.c bench/work.h
 bench_foldad_bench_CPPFLAGS = $(AM_CPPFLAGS) -DBENCH_HAND_FLAGS='"$(bench_hand_flags) $(CFLAGS)"' \
 	-DBENCH_USER_FLAGS='"$(bench_user_flags) $(CFLAGS)"'
 # In the tables of contenders what is left out is zero.
@@ -34,6 +37,8 @@ bench_libuser_la_SOURCES += bench/user_logistic.c
 bench_libuser_la_SOURCES += bench/user_sparse.c
 bench_libuser_la_SOURCES += bench/user_models.c
 bench_libuser_la_SOURCES += bench/user_gmm.c
+bench_libuser_la_SOURCES += bench/user_fit.c
+bench_libuser_la_SOURCES += bench/user_rbf.c
 bench_libuser_la_CFLAGS = $(AM_CFLAGS) $(bench_user_flags)
 
 EXTRA_LTLIBRARIES += bench/libhand.la
@@ -44,6 +49,8 @@ bench_libhand_la_SOURCES += bench/hand.h
 bench_libhand_la_SOURCES += bench/hand_logistic.c
 bench_libhand_la_SOURCES += bench/hand_sparse.c
 bench_libhand_la_SOURCES += bench/hand_models.c
+bench_libhand_la_SOURCES += bench/hand_fit.c
+bench_libhand_la_SOURCES += bench/hand_rbf.c
 bench_libhand_la_SOURCES += bench/hand_gmm.c
 bench_libhand_la_SOURCES += bench/hand_gmm_simd.c
 bench_libhand_la_CFLAGS = $(AM_CFLAGS) $(bench_hand_flags)

@@ -28,6 +28,14 @@ static const struct {
     {"grad_models", bench_grad_models},
     {"grad_models_blocks", bench_grad_models_blocks},
     {"grad_gmm_taped", bench_grad_gmm_taped},
+    {"grad_logistic", bench_grad_logistic},
+    {"grad_misra", bench_grad_misra},
+    {"grad_expcos", bench_grad_expcos},
+    {"grad_rational", bench_grad_rational},
+    {"grad_rbf", bench_grad_rbf},
+    {"grad_gmm_10_25", bench_grad_gmm_10_25},
+    {"grad_gmm_20_50", bench_grad_gmm_20_50},
+    {"grad_models_uniform", bench_grad_models_uniform},
 };
 
 static int usage(FILE *f, int status)

@@ -17,6 +17,8 @@ other_call openmp_sum, openmp_fold, tbb_fold, openmp_costly, tbb_costly;
 /* adolc.cc and sacado.cc */
 other_call adolc_logistic, adolc_logistic_whole, sacado_logistic, sacado_logistic_whole;
 other_call adolc_gmm, sacado_gmm;
+other_call adolc_misra, adolc_expcos, adolc_rational, adolc_rbf;
+other_call sacado_misra, sacado_expcos, sacado_rational, sacado_rbf;
 
 #ifdef __cplusplus
 }
@@ -37,11 +39,19 @@ other_call adolc_gmm, sacado_gmm;
 #define adolc_logistic NULL
 #define adolc_logistic_whole NULL
 #define adolc_gmm NULL
+#define adolc_misra NULL
+#define adolc_expcos NULL
+#define adolc_rational NULL
+#define adolc_rbf NULL
 #endif
 #ifndef HAVE_SACADO
 #define sacado_logistic NULL
 #define sacado_logistic_whole NULL
 #define sacado_gmm NULL
+#define sacado_misra NULL
+#define sacado_expcos NULL
+#define sacado_rational NULL
+#define sacado_rbf NULL
 #endif
 #endif
 #endif

@@ -43,6 +43,22 @@ struct models_problem {
     const double *x;
 };
 
+/* out[0]: sum of (f(x, theta) - y)^2 over rows (x, y), then its gradient in theta. f:
+ *   misra     b1 (1 - e^(-b2 x))
+ *   expcos    b1 e^(-b2 x) cos(b3 x)
+ *   rational  (b1 + b2 x + b3 x^2 + b4 x^3) / (1 + b5 x + b6 x^2 + b7 x^3) */
+struct fit_problem {
+    size_t n, p;
+    const double *data, *theta;
+};
+
+/* n models, each the sum over its centres of weight e^(-|at - centre|^2); x are all models' (centre[d], weight).
+ * out[0]: their sum; then its gradient in at[d] and in x. */
+struct rbf_problem {
+    size_t n, d, centres;
+    const double *at, *x;
+};
+
 /* out[0]: sum over points of logsumexp_j(alpha_j + sum q_j - |L_j (x - mu_j)|^2 / 2), L_j lower triangular with the
  * diagonal exp(q_j); then its gradient in (alpha[K], mu[K][d], q[K][d], l[K][d (d - 1) / 2]). */
 struct gmm_problem {

@@ -33,6 +33,23 @@ void logistic(const logistic_problem &l, std::size_t block, double *out)
     }
 }
 
+template <typename Model> int fit(const void *problem, double *out)
+{
+    const auto &f = *static_cast<const fit_problem *>(problem);
+    const std::size_t block = 64;
+    std::fill(out, out + 1 + f.p, 0.0);
+    for (std::size_t first = 0; first < f.n; first += block) {
+        std::vector<Real> theta(f.theta, f.theta + f.p);
+        Real sum = 0.0;
+        for (std::size_t k = first; k < std::min(first + block, f.n); k++) {
+            const double *row = f.data + 2 * k;
+            sum += fit_row<Model>(theta.data(), [row](std::size_t j) { return row[j]; });
+        }
+        sweep(sum, theta, out);
+    }
+    return 0;
+}
+
 struct larger {
     double operator()(const Real &a) const { return a.val(); }
     double operator()(double a, const Real &b) const { return std::max(a, b.val()); }
@@ -67,6 +84,40 @@ int sacado_gmm(void *problem, unsigned, double *out)
             sum += gmm_point(g, theta.data(), prepared, [x](std::size_t i) { return x[i]; }, larger());
         }
         sweep(sum, theta, out);
+    }
+    return 0;
+}
+
+int sacado_misra(void *problem, unsigned, double *out)
+{
+    return fit<misra>(problem, out);
+}
+
+int sacado_expcos(void *problem, unsigned, double *out)
+{
+    return fit<expcos>(problem, out);
+}
+
+int sacado_rational(void *problem, unsigned, double *out)
+{
+    return fit<rational>(problem, out);
+}
+
+int sacado_rbf(void *problem, unsigned, double *out)
+{
+    const auto &r = *static_cast<const rbf_problem *>(problem);
+    const std::size_t block = 16, width = r.centres * (r.d + 1);
+    std::fill(out, out + 1 + r.d, 0.0);
+    for (std::size_t first = 0; first < r.n; first += block) {
+        const std::size_t models = std::min(block, r.n - first);
+        const double *data = r.x + first * width;
+        std::vector<Real> at(r.at, r.at + r.d), x(data, data + models * width);
+        Real sum = 0.0;
+        for (std::size_t k = 0; k < models; k++)
+            sum += rbf_model(r, at.data(), x.data() + k * width);
+        sweep(sum, at, out);
+        for (std::size_t j = 0; j < models * width; j++)
+            out[1 + r.d + first * width + j] = x[j].adj();
     }
     return 0;
 }

@@ -18,6 +18,53 @@ template <typename Real, typename Data> Real logistic_row(std::size_t p, const R
     return log(exp(z) + 1.0) - z * data(p);
 }
 
+/** The models of curve fits. */
+struct misra {
+    template <typename Real, typename Data> static Real at(const Real *b, const Data &x)
+    {
+        using std::exp;
+        return b[0] * (1.0 - exp(-b[1] * x));
+    }
+};
+
+struct expcos {
+    template <typename Real, typename Data> static Real at(const Real *b, const Data &x)
+    {
+        using std::cos;
+        using std::exp;
+        return b[0] * exp(-b[1] * x) * cos(b[2] * x);
+    }
+};
+
+struct rational {
+    template <typename Real, typename Data> static Real at(const Real *b, const Data &x)
+    {
+        return (b[0] + x * (b[1] + x * (b[2] + x * b[3]))) / (1.0 + x * (b[4] + x * (b[5] + x * b[6])));
+    }
+};
+
+template <typename Model, typename Real, typename Data> Real fit_row(const Real *theta, const Data &data)
+{
+    Real r = Model::at(theta, data(0)) - data(1);
+    return r * r;
+}
+
+/** One model; x are its own numbers. */
+template <typename Real> Real rbf_model(const rbf_problem &r, const Real *at, const Real *x)
+{
+    using std::exp;
+    Real sum = 0.0;
+    for (std::size_t j = 0; j < r.centres; j++, x += r.d + 1) {
+        Real distance = 0.0;
+        for (std::size_t i = 0; i < r.d; i++) {
+            Real difference = at[i] - x[i];
+            distance += difference * difference;
+        }
+        sum += x[r.d] * exp(-distance);
+    }
+    return sum;
+}
+
 /** What does not depend on the point: exp(q), and alpha + sum of q. */
 template <typename Real> struct gmm_prepared {
     std::vector<Real> e, offset;

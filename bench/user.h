@@ -5,6 +5,8 @@
 
 #include <foldad/foldad.h>
 
+#include "problems.h"
+
 /* user_fib.c */
 long fib_plain(long n);        /* gcc inlines some levels of the recursion */
 long fib_plain_calls(long n);  /* it may not */
@@ -20,6 +22,15 @@ int user_fold_costly(void *problem, unsigned workers, double *out);
 /* user_logistic.c */
 int user_logistic(void *problem, unsigned workers, double *out);
 int user_logistic_dot(void *problem, unsigned workers, double *out);
+struct fad_sum user_logistic_sum(const struct logistic_problem *l); /* with fad_dot */
+
+/* user_fit.c */
+struct fad_sum user_misra_sum(const struct fit_problem *f);
+struct fad_sum user_expcos_sum(const struct fit_problem *f);
+struct fad_sum user_rational_sum(const struct fit_problem *f);
+
+/* user_rbf.c */
+struct fad_sum user_rbf_sum(const struct rbf_problem *r);
 
 /* user_sparse.c */
 int user_sparse(void *problem, unsigned workers, double *out);
@@ -28,9 +39,11 @@ int user_sparse_touch(void *problem, unsigned workers, double *out);
 /* user_models.c */
 int user_models(void *problem, unsigned workers, double *out);
 int user_models_blocks(void *problem, unsigned workers, double *out);
+struct fad_sum user_models_sum(const struct models_problem *m);
 void user_models_forget(void); /* what user_models_blocks keeps between calls */
 
 /* user_gmm.c */
 int user_gmm(void *problem, unsigned workers, double *out);
+struct fad_sum user_gmm_sum(const struct gmm_problem *g);
 
 #endif

@@ -28,10 +28,14 @@ static int point(fad_tape *t, size_t k, const fad_real *theta, const fad_real *x
     return 0;
 }
 
+struct fad_sum user_gmm_sum(const struct gmm_problem *g)
+{
+    return (struct fad_sum){.terms = g->n, .shared_count = g->p, .shared = g->theta, .x = g->points, .x_count = g->d,
+                            .term = point, .user = (void *)g, .term_operations = g->k * (6 * g->d + 4)};
+}
+
 int user_gmm(void *problem, unsigned workers, double *out)
 {
-    const struct gmm_problem *g = problem;
-    struct fad_sum s = {.terms = g->n, .shared_count = g->p, .shared = g->theta, .x = g->points, .x_count = g->d, .term = point,
-                        .user = problem, .term_operations = g->k * (6 * g->d + 4)};
+    struct fad_sum s = user_gmm_sum(problem);
     return fad_sum_gradient(bench_pool(workers), &s, out, out + 1, NULL);
 }

@@ -29,20 +29,21 @@ static int row_dot(fad_tape *t, size_t k, const fad_real *theta, const fad_real 
     return 0;
 }
 
-static int gradient(void *problem, fad_term *term, unsigned workers, double *out)
+struct fad_sum user_logistic_sum(const struct logistic_problem *l)
 {
-    const struct logistic_problem *l = problem;
-    struct fad_sum s = {.terms = l->n, .shared_count = l->p, .shared = l->theta, .x = l->rows, .x_count = l->p + 1,
-                        .term = term, .user = problem, .term_operations = 2 * l->p + 5};
-    return fad_sum_gradient(bench_pool(workers), &s, out, out + 1, NULL);
+    return (struct fad_sum){.terms = l->n, .shared_count = l->p, .shared = l->theta, .x = l->rows, .x_count = l->p + 1,
+                            .term = row_dot, .user = (void *)l, .term_operations = 2 * l->p + 5};
 }
 
 int user_logistic(void *problem, unsigned workers, double *out)
 {
-    return gradient(problem, row, workers, out);
+    struct fad_sum s = user_logistic_sum(problem);
+    s.term = row;
+    return fad_sum_gradient(bench_pool(workers), &s, out, out + 1, NULL);
 }
 
 int user_logistic_dot(void *problem, unsigned workers, double *out)
 {
-    return gradient(problem, row_dot, workers, out);
+    struct fad_sum s = user_logistic_sum(problem);
+    return fad_sum_gradient(bench_pool(workers), &s, out, out + 1, NULL);
 }

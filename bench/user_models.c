@@ -36,12 +36,17 @@ static struct fad_sum description(const struct models_problem *m)
     return (struct fad_sum){.terms = m->n, .shared_count = 1, .shared = &m->place, .term = peak, .term_operations = 8};
 }
 
-int user_models(void *problem, unsigned workers, double *out)
+struct fad_sum user_models_sum(const struct models_problem *m)
 {
-    const struct models_problem *m = problem;
     struct fad_sum s = description(m);
     s.x = m->x;
     s.x_offsets = m->offset;
+    return s;
+}
+
+int user_models(void *problem, unsigned workers, double *out)
+{
+    struct fad_sum s = user_models_sum(problem);
     return fad_sum_gradient(bench_pool(workers), &s, out, out + 1, out + 2);
 }
 

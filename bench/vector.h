@@ -66,6 +66,43 @@ static inline vector v_exp(vector x)
 #endif
 }
 
+static inline vector v_cos(vector x)
+{
+#if defined(__AVX512F__)
+    return Sleef_finz_cosd8_u10avx512f(x);
+#elif defined(__AVX2__)
+    return Sleef_finz_cosd4_u10avx2(x);
+#elif defined(__aarch64__)
+    return (vector)Sleef_finz_cosd2_u10advsimd((float64x2_t)x);
+#else
+    for (int i = 0; i < LANES; i++)
+        x[i] = cos(x[i]);
+    return x;
+#endif
+}
+
+/* Returns the sine. */
+static inline vector v_sincos(vector x, vector *cosine)
+{
+#if defined(__AVX512F__)
+    Sleef___m512d_2 both = Sleef_finz_sincosd8_u10avx512f(x);
+#elif defined(__AVX2__)
+    Sleef___m256d_2 both = Sleef_finz_sincosd4_u10avx2(x);
+#elif defined(__aarch64__)
+    Sleef_float64x2_t_2 both = Sleef_finz_sincosd2_u10advsimd((float64x2_t)x);
+#else
+    struct {
+        vector x, y;
+    } both;
+    for (int i = 0; i < LANES; i++) {
+        both.x[i] = sin(x[i]);
+        both.y[i] = cos(x[i]);
+    }
+#endif
+    *cosine = (vector)both.y;
+    return (vector)both.x;
+}
+
 static inline vector v_log(vector x)
 {
 #if defined(__AVX512F__)
@@ -79,6 +116,38 @@ static inline vector v_log(vector x)
         x[i] = log(x[i]);
     return x;
 #endif
+}
+
+/* Every other lane of a and then of b, from the first or from the second one on. */
+static inline vector v_even(vector a, vector b)
+{
+#if LANES == 8
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+#elif LANES == 4
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6);
+#else
+    return __builtin_shufflevector(a, b, 0, 2);
+#endif
+}
+
+static inline vector v_odd(vector a, vector b)
+{
+#if LANES == 8
+    return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+#elif LANES == 4
+    return __builtin_shufflevector(a, b, 1, 3, 5, 7);
+#else
+    return __builtin_shufflevector(a, b, 1, 3);
+#endif
+}
+
+/* Lane i of the result: the sum of all lanes of v[i]; v[LANES] is overwritten. */
+static inline vector v_totals(vector *v)
+{
+    for (int left = LANES; left > 1; left /= 2)
+        for (int i = 0; i < left / 2; i++)
+            v[i] = v_even(v[2 * i], v[2 * i + 1]) + v_odd(v[2 * i], v[2 * i + 1]);
+    return v[0];
 }
 
 #endif
