@@ -80,6 +80,32 @@ void fadi_total_combine(void *left, const void *right, void *call);
 int fadi_taped_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed);
 int fadi_taped_terms(size_t begin, size_t end, void *call, size_t *failed);
 
+/* ---- Steps that calls of several kinds consist of ---- */
+
+/** Store and handles of the shared parameters, and for a gradient of x what fadi_prepare_x does; fadi_call_finish undoes it,
+ * whatever this returned. clear: accumulators may still hold something. */
+int fadi_call_prepare(struct fadi_call *c, bool wants_shared, bool wants_x);
+void fadi_call_finish(struct fadi_call *c, bool clear);
+/** Fills the description's failure; returns status. Before or after a fold, or of a fold, which knows the element. */
+int fadi_call_fail(const struct fadi_call *c, int status);
+int fadi_call_fail_at(const struct fadi_call *c, int status, const struct fad_failure *why);
+struct fad_fold_options fadi_call_options(const struct fadi_call *c, struct fad_failure *why);
+/** rc is not what a callback returned or gave to fad_fail: if element k turns out to be the lowest failing one, the failure
+ * has no code. Returns rc; does nothing when that is 0. */
+int fadi_call_own(struct fadi_call *c, size_t k, int rc);
+/** An element's own numbers: inputs from id on, or constants if id is 0. A fixed component is a constant and leaves its id
+ * unused. */
+void fadi_load_x(const struct fadi_call *c, const struct fadi_span *x, uint64_t id, uint32_t stamp, fad_real *to);
+/** The parameters that element k touches. FAD_OK or FAD_EINVAL. */
+int fadi_gather(const struct fadi_call *c, size_t k, const fad_real *shared, fad_real *to);
+/** Whether y is a constant or a result of this recording. */
+bool fadi_known(const struct fadi_tape *t, fad_real y);
+/** What a leaf's sweeps have left with the shared parameters goes to the accumulator, after a failure too: the next user of
+ * the tape needs zeros. */
+int fadi_move_shared(const struct fadi_call *c, const struct fadi_tape *t, struct fadi_total *total);
+/** The shared gradient, canonical, to the user. */
+void fadi_deliver_shared(const struct fadi_call *c, const struct fadi_total *total, double *gradient);
+
 /** Tapes and stores: kept from call to call. NULL without memory. */
 struct fadi_tape *fadi_keep_tape(void);
 void fadi_keep_tape_back(struct fadi_tape *t);

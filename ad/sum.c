@@ -25,8 +25,7 @@ static const char *reason_of(int status)
     }
 }
 
-/* A failure before or after the fold. */
-static int fail(const struct fadi_call *c, int status)
+int fadi_call_fail(const struct fadi_call *c, int status)
 {
     const char *reason = c->reason ? c->reason : reason_of(status);
     if (status && c->s && c->s->failure)
@@ -34,8 +33,7 @@ static int fail(const struct fadi_call *c, int status)
     return status;
 }
 
-/* A failure of the fold, which knows the element. */
-static int fail_at(const struct fadi_call *c, int status, const struct fad_failure *why)
+int fadi_call_fail_at(const struct fadi_call *c, int status, const struct fad_failure *why)
 {
     if (status && c->s->failure) {
         const char *reason = reason_of(status);
@@ -64,8 +62,7 @@ static int make_shared(struct fadi_call *c)
     return FAD_OK;
 }
 
-/* Everything that a call needs before its fold; finish undoes it, whatever this returned. */
-static int prepare(struct fadi_call *c, bool wants_shared, bool wants_x)
+int fadi_call_prepare(struct fadi_call *c, bool wants_shared, bool wants_x)
 {
     size_t active = wants_shared ? c->s->shared_count : 0;
     c->wants_shared = wants_shared && active;
@@ -82,7 +79,7 @@ static int prepare(struct fadi_call *c, bool wants_shared, bool wants_x)
     return rc || !wants_x ? rc : fadi_prepare_x(c);
 }
 
-static void finish(struct fadi_call *c, bool clear)
+void fadi_call_finish(struct fadi_call *c, bool clear)
 {
     if (!c->store)
         return;
@@ -91,7 +88,7 @@ static void finish(struct fadi_call *c, bool clear)
     fadi_keep_store_back(c->store);
 }
 
-static struct fad_fold_options options_of(const struct fadi_call *c, struct fad_failure *why)
+struct fad_fold_options fadi_call_options(const struct fadi_call *c, struct fad_failure *why)
 {
     *why = (struct fad_failure){FAD_OK, SIZE_MAX, 0, NULL};
     return (struct fad_fold_options){.leaf = c->leaf, .grain = c->s->grain, .first = c->first, .failure = why};
@@ -100,13 +97,13 @@ static struct fad_fold_options options_of(const struct fadi_call *c, struct fad_
 static int fold(fad_pool *pool, struct fadi_call *c, struct fadi_total *total)
 {
     struct fad_failure why;
-    struct fad_fold_options options = options_of(c, &why);
+    struct fad_fold_options options = fadi_call_options(c, &why);
     struct fad_monoid monoid = {sizeof *total + c->y_count * sizeof(double), alignof(struct fadi_total),
                                 fadi_total_identity, fadi_total_combine};
-    return fail_at(c, fad_fold(pool, c->n, &monoid, fadi_taped_leaf, c, &options, total), &why);
+    return fadi_call_fail_at(c, fad_fold(pool, c->n, &monoid, fadi_taped_leaf, c, &options, total), &why);
 }
 
-static void deliver_shared(const struct fadi_call *c, const struct fadi_total *total, double *gradient)
+void fadi_deliver_shared(const struct fadi_call *c, const struct fadi_total *total, double *gradient)
 {
     size_t count = c->s->shared_count;
     for (size_t o = 0; o < c->y_count; o++)
@@ -127,7 +124,7 @@ static int sum_into(fad_pool *pool, struct fadi_call *c, double *value, double *
     for (size_t o = 0; value && o < c->y_count; o++)
         value[o] = fadi_canonical(total->value[o]);
     if (shared_gradient)
-        deliver_shared(c, total, shared_gradient);
+        fadi_deliver_shared(c, total, shared_gradient);
     if (c->wants_x)
         fadi_deliver_x(pool, c, x_gradient);
     if (total->shared) {
@@ -148,12 +145,12 @@ static int run(fad_pool *pool, struct fadi_call *c, bool wants_x, double *value,
     if (c->y_count > SMALL_VALUES) {
         total = large = malloc(sizeof *large + c->y_count * sizeof(double));
         if (!large)
-            return fail(c, FAD_ENOMEM);
+            return fadi_call_fail(c, FAD_ENOMEM);
     }
-    int rc = fail(c, prepare(c, shared_gradient != NULL, wants_x));
+    int rc = fadi_call_fail(c, fadi_call_prepare(c, shared_gradient != NULL, wants_x));
     if (!rc)
         rc = sum_into(pool, c, value, shared_gradient, x_gradient, total);
-    finish(c, rc != FAD_OK);
+    fadi_call_finish(c, rc != FAD_OK);
     free(large);
     return rc;
 }
@@ -166,7 +163,7 @@ int fadi_sum_value(fad_pool *pool, const struct fad_sum *s, double *value)
         c.reason = "value is NULL";
         rc = FAD_EINVAL;
     }
-    return rc ? fail(&c, rc) : run(pool, &c, false, value, NULL, NULL);
+    return rc ? fadi_call_fail(&c, rc) : run(pool, &c, false, value, NULL, NULL);
 }
 
 int fadi_sum_gradient(fad_pool *pool, const struct fad_sum *s, double *value, double *shared_gradient,
@@ -175,7 +172,7 @@ int fadi_sum_gradient(fad_pool *pool, const struct fad_sum *s, double *value, do
     struct fadi_call c;
     int rc = fadi_describe(&c, s);
     if (rc)
-        return fail(&c, rc);
+        return fadi_call_fail(&c, rc);
     return run(pool, &c, s->x_blocks || x_gradient, value, shared_gradient, x_gradient);
 }
 
@@ -198,7 +195,7 @@ static int prepare_terms(struct fadi_call *c, bool values, bool gradients)
         if (!c->term_gradients)
             return FAD_ENOMEM;
     }
-    return prepare(c, gradients, false);
+    return fadi_call_prepare(c, gradients, false);
 }
 
 struct copy {
@@ -223,11 +220,11 @@ static int run_terms(fad_pool *pool, struct fadi_call *c, double *values, double
 {
     struct copy to = {c, values, gradients};
     struct fad_failure why;
-    struct fad_fold_options options = options_of(c, &why);
+    struct fad_fold_options options = fadi_call_options(c, &why);
     size_t failed;
     int rc = fad_for(pool, c->n, fadi_taped_terms, c, &options);
     if (rc)
-        return fail_at(c, rc, &why);
+        return fadi_call_fail_at(c, rc, &why);
     options = (struct fad_fold_options){.leaf = c->leaf};
     if (fad_for(pool, c->n, copy_terms, &to, &options)) /* nothing may fail any more */
         copy_terms(0, c->n, &to, &failed);
@@ -239,12 +236,12 @@ int fadi_sum_terms(fad_pool *pool, const struct fad_sum *s, double *values, doub
     struct fadi_call c;
     int rc = fadi_describe(&c, s);
     if (rc)
-        return fail(&c, rc);
-    rc = fail(&c, prepare_terms(&c, values, gradients));
+        return fadi_call_fail(&c, rc);
+    rc = fadi_call_fail(&c, prepare_terms(&c, values, gradients));
     if (!rc)
         rc = run_terms(pool, &c, values, gradients);
     free(c.term_values);
     free(c.term_gradients);
-    finish(&c, false);
+    fadi_call_finish(&c, false);
     return rc;
 }

@@ -27,26 +27,28 @@ static void load_constants(fad_real *restrict to, const double *restrict from, s
     }
 }
 
-/* Local ids base, base + 1, ...; a fixed component is a constant and leaves its id unused. */
-static void load_inputs(const struct work *w)
+void fadi_load_x(const struct fadi_call *c, const struct fadi_span *x, uint64_t id, uint32_t stamp, fad_real *to)
 {
-    const unsigned char *fixed = w->c->s->x_fixed;
-    uint32_t id = (uint32_t)w->t->base, stamp = w->t->head.stamp;
-    for (size_t j = 0; j < w->x.count; j++)
-        w->own[j] = (fad_real){w->x.data[j], id + (uint32_t)j, stamp};
-    for (size_t j = 0; fixed && j < w->x.count; j++)
+    const unsigned char *fixed = c->s->x_fixed;
+    if (id == 0) {
+        load_constants(to, x->data, x->count);
+        return;
+    }
+    for (size_t j = 0; j < x->count; j++)
+        to[j] = (fad_real){x->data[j], (uint32_t)id + (uint32_t)j, stamp};
+    for (size_t j = 0; fixed && j < x->count; j++)
         if (fixed[j])
-            w->own[j] = fad_const(w->x.data[j]);
+            to[j] = fad_const(x->data[j]);
 }
 
-static int gather(const struct work *w, size_t k)
+int fadi_gather(const struct fadi_call *c, size_t k, const fad_real *shared, fad_real *to)
 {
-    const struct fad_sum *s = w->c->s;
+    const struct fad_sum *s = c->s;
     const uint32_t *at = s->touch + k * s->touch_count;
     for (size_t j = 0; j < s->touch_count; j++) {
         if (at[j] >= s->shared_count)
             return FAD_EINVAL;
-        w->gathered[j] = w->c->shared[at[j]];
+        to[j] = shared[at[j]];
     }
     return FAD_OK;
 }
@@ -72,25 +74,20 @@ static int prepare(struct work *w, size_t k)
     w->own = w->t->scratch;
     w->gathered = w->own + w->x.count;
     w->y = w->gathered + touched;
-    if (w->inputs)
-        load_inputs(w);
-    else
-        load_constants(w->own, w->x.data, w->x.count);
+    fadi_load_x(c, &w->x, w->inputs ? w->t->base : 0, w->t->head.stamp, w->own);
     for (size_t o = 0; o < c->y_count; o++)
         w->y[o] = fadi_nan(); /* not 0: a term that forgets one must not go unnoticed */
-    return touched ? gather(w, k) : FAD_OK;
+    return touched ? fadi_gather(c, k, c->shared, w->gathered) : FAD_OK;
 }
 
-static bool known(const struct fadi_tape *t, fad_real y)
+bool fadi_known(const struct fadi_tape *t, fad_real y)
 {
     return y.stamp == 0 || (!(y.stamp & t->head.foreign) && y.id < t->head.next);
 }
 
-/* rc is not what a callback returned or gave to fad_fail: if this element turns out to be the lowest failing one, the
- * failure has no code. */
-static int own(const struct work *w, size_t k, int rc)
+int fadi_call_own(struct fadi_call *c, size_t k, int rc)
 {
-    _Atomic size_t *lowest = &w->c->own_failure;
+    _Atomic size_t *lowest = &c->own_failure;
     size_t seen = atomic_load_explicit(lowest, memory_order_relaxed);
     /* relaxed: read after the fold */
     while (rc && k < seen &&
@@ -105,13 +102,13 @@ static int evaluate(struct work *w, size_t k)
     const struct fad_sum *s = w->c->s;
     int rc = prepare(w, k);
     if (rc)
-        return own(w, k, rc);
+        return fadi_call_own(w->c, k, rc);
     rc = s->term(&w->t->head, k, s->touch ? w->gathered : w->c->shared, w->own, w->y, s->user);
     if (w->t->error)
-        return w->t->error < 0 ? own(w, k, w->t->error) : w->t->error;
+        return w->t->error < 0 ? fadi_call_own(w->c, k, w->t->error) : w->t->error;
     for (size_t o = 0; o < w->c->y_count && !rc; o++)
-        if (!known(w->t, w->y[o]))
-            rc = own(w, k, FAD_EHANDLE);
+        if (!fadi_known(w->t, w->y[o]))
+            rc = fadi_call_own(w->c, k, FAD_EHANDLE);
     return rc;
 }
 
@@ -120,9 +117,9 @@ static double *row_of(const struct fadi_tape *t, size_t o)
     return t->adjoints + o * t->row;
 }
 
-static unsigned char *marks_of(const struct work *w, size_t o)
+static unsigned char *marks_of(const struct fadi_call *c, const struct fadi_tape *t, size_t o)
 {
-    return w->c->marks ? w->t->touched + o * w->t->row / FADI_LINE : NULL;
+    return c->marks ? t->touched + o * t->row / FADI_LINE : NULL;
 }
 
 /* The gradient of output o, from its handle to the shared parameters and the element's inputs. */
@@ -130,7 +127,7 @@ static void differentiate(const struct work *w, size_t o)
 {
     const struct fadi_tape *t = w->t;
     double *adjoints = row_of(t, o);
-    unsigned char *marks = marks_of(w, o);
+    unsigned char *marks = marks_of(w->c, w->t, o);
     uint32_t y = w->y[o].id;
     if (w->y[o].stamp == 0)
         return;
@@ -160,7 +157,7 @@ static int open_work(struct work *w, struct fadi_call *c, size_t begin)
         fadi_keep_tape_back(w->t);
         w->t = NULL;
     }
-    return own(w, begin, rc);
+    return fadi_call_own(w->c, begin, rc);
 }
 
 static void close_work(const struct work *w)
@@ -207,16 +204,13 @@ static void sum_element(const struct work *w, struct fadi_total *a)
     }
 }
 
-/* What the leaf's sweeps have left with the shared parameters goes to the accumulator, after a failure too: the next user of
- * the tape needs zeros. */
-static int move_shared(const struct work *w, struct fadi_total *a)
+int fadi_move_shared(const struct fadi_call *c, const struct fadi_tape *t, struct fadi_total *a)
 {
-    const struct fadi_call *c = w->c;
     int rc = FAD_OK;
     if (!a->shared)
         a->shared = fadi_acc_take(&c->store->accs);
     for (size_t o = 0; o < c->y_count; o++) {
-        int moved = fadi_acc_move(a->shared, o * (c->base / FADI_PAGE), row_of(w->t, o), marks_of(w, o), c->lines);
+        int moved = fadi_acc_move(a->shared, o * (c->base / FADI_PAGE), row_of(t, o), marks_of(c, t, o), c->lines);
         rc = rc ? rc : moved;
     }
     return rc;
@@ -234,9 +228,9 @@ int fadi_taped_leaf(size_t begin, size_t end, void *total, void *call, size_t *f
             sum_element(&w, total);
     }
     if (w.t && w.c->wants_shared)
-        moved = move_shared(&w, total);
+        moved = fadi_move_shared(w.c, w.t, total);
     close_work(&w);
-    return rc ? rc : own(&w, begin, moved);
+    return rc ? rc : fadi_call_own(w.c, begin, moved);
 }
 
 /* ---- Each term by itself ---- */
@@ -245,7 +239,7 @@ int fadi_taped_leaf(size_t begin, size_t end, void *total, void *call, size_t *f
 static void take_shared(const struct work *w, size_t o, double *to)
 {
     double *adjoints = row_of(w->t, o);
-    unsigned char *marks = marks_of(w, o);
+    unsigned char *marks = marks_of(w->c, w->t, o);
     size_t end = w->c->s->shared_count + 1;
     for (size_t line = 0; line < w->c->lines; line++) {
         if (marks && !marks[line])
