@@ -96,6 +96,8 @@ double fadi_sech2(double x);
 double fadi_gauss(double x);
 /** Derivative of lgamma; NaN at its poles. */
 double fadi_digamma(double x);
+/** Derivative of digamma; NaN at its poles. */
+double fadi_trigamma(double x);
 /** Derivative of x^y with respect to x. */
 double fadi_pow_base(double x, double y);
 /** u / (x^2 + y^2), 0 at the origin. */

@@ -5,6 +5,8 @@
 #ifndef FADI_OP_H
 #define FADI_OP_H
 
+#include <stdbool.h>
+
 #include "ad/math.h"
 
 /* X(kind, name, value, partial). The first ones are inline in real.h, where the expressions stand again. */
@@ -48,6 +50,17 @@
     X(HYPOT, hypot, fadi_hypot(x, y), v == 0.0 ? 0.0 : x / v, v == 0.0 ? 0.0 : y / v)                         \
     X(ATAN2, atan2, fadi_atan2(x, y), fadi_atan2_partial(y, x, y), -fadi_atan2_partial(x, x, y))
 #define FADI_BINARY_OPS(X) FADI_BINARY_INLINE(X) FADI_BINARY_OUTLINE(X)
+
+/* Not public: what derivatives are made of, see rules.h. */
+#define FADI_UNARY_INTERNAL(X)                                                                                \
+    X(SIGN, sign, fadi_sign(x), 0.0)                                                                          \
+    X(LOGISTIC, logistic, fadi_logistic(x), v *fadi_logistic(-x)) /* 1 - v would cancel */                    \
+    X(SECH2, sech2, fadi_sech2(x), -2.0 * v * fadi_tanh(x))                                                   \
+    X(GAUSS, gauss, fadi_gauss(x), v == 0.0 ? 0.0 : -2.0 * x * v)                                             \
+    X(DIGAMMA, digamma, fadi_digamma(x), fadi_trigamma(x))                                                    \
+    X(TRIGAMMA, trigamma, fadi_trigamma(x), (double)NAN) /* the third derivative of lgamma is not there */
+/* a product that stops: 0 times anything is 0 */
+#define FADI_BINARY_INTERNAL(X) X(MULZ, mulz, x == 0.0 ? 0.0 : x * y, y, x)
 
 /* X(kind, name): operations that are written out */
 #define FADI_OTHER_OPS(X)                                                                                     \
@@ -105,7 +118,19 @@ enum fadi_op {
 #define FADI_KIND(kind, name) FADI_OP_##kind,
     FADI_OTHER_OPS(FADI_KIND)
 #undef FADI_KIND
+#define FADI_KIND(kind, name, V, P) FADI_OP_##kind,
+    FADI_UNARY_INTERNAL(FADI_KIND)
+#undef FADI_KIND
+#define FADI_KIND(kind, name, V, P, Q) FADI_OP_##kind,
+    FADI_BINARY_INTERNAL(FADI_KIND)
+#undef FADI_KIND
     FADI_OP_COUNT
 };
+
+/** Whether an operation on values has one operand. */
+static inline bool fadi_is_unary(unsigned op)
+{
+    return (op >= FADI_OP_NEG && op <= FADI_OP_TGAMMA) || (op >= FADI_OP_SIGN && op <= FADI_OP_TRIGAMMA);
+}
 
 #endif
