@@ -73,7 +73,7 @@ static fad_real *more(struct fadi_tape *t, size_t bytes)
 fad_real *fad_alloc(fad_tape *tape, size_t n)
 {
     struct fadi_tape *t = fadi_tape_of(tape);
-    if (!t)
+    if (!t || fadi_tape_refuses(t))
         return NULL;
     if (n > SIZE_MAX / 4 / sizeof(fad_real)) {
         fadi_tape_fail(t, FAD_EOVERFLOW);

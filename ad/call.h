@@ -98,8 +98,6 @@ int fadi_call_own(struct fadi_call *c, size_t k, int rc);
 void fadi_load_x(const struct fadi_call *c, const struct fadi_span *x, uint64_t id, uint32_t stamp, fad_real *to);
 /** The parameters that element k touches. FAD_OK or FAD_EINVAL. */
 int fadi_gather(const struct fadi_call *c, size_t k, const fad_real *shared, fad_real *to);
-/** Whether y is a constant or a result of this recording. */
-bool fadi_known(const struct fadi_tape *t, fad_real y);
 /** What a leaf's sweeps have left with the shared parameters goes to the accumulator, after a failure too: the next user of
  * the tape needs zeros. */
 int fadi_move_shared(const struct fadi_call *c, const struct fadi_tape *t, struct fadi_total *total);

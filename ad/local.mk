@@ -8,6 +8,7 @@ libad_la_SOURCES += ad/digest.c
 libad_la_SOURCES += ad/keep.c
 libad_la_SOURCES += ad/math.c
 libad_la_SOURCES += ad/nary.c
+libad_la_SOURCES += ad/node.c
 libad_la_SOURCES += ad/ops.c
 libad_la_SOURCES += ad/record.c
 libad_la_SOURCES += ad/reverse.c

@@ -118,7 +118,7 @@ static inline double one_of(const void *from, size_t i)
 static bool make_room(struct fadi_tape *t, size_t n, struct operands a, struct operands b)
 {
     int rc = FAD_OK;
-    if (t->error)
+    if (fadi_tape_refuses(t) || t->error)
         return false;
     if (a.form == FOREIGN || b.form == FOREIGN)
         rc = FAD_EHANDLE;

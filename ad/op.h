@@ -73,6 +73,9 @@
     X(SUM_OF, sum_of)                                                                                         \
     X(LOGSUMEXP, logsumexp)                                                                                   \
     X(NORM2, norm2)                                                                                           \
+    X(APPLY, apply)   /* a fold */                                                                            \
+    X(RULE, rule)     /* a call of the user's rule */                                                         \
+    X(RESULT, result) /* of a call */                                                                         \
     X(LT, lt) /* from here on: seen by recorders only, see tape.h */                                          \
     X(LE, le)                                                                                                 \
     X(EQ, eq)                                                                                                 \

@@ -5,7 +5,7 @@
 fad_real fadi_push_cold(fad_tape *tape, unsigned op, double v, fad_real a, double p0, fad_real b, double p1)
 {
     struct fadi_tape *t = fadi_tape_of(tape);
-    if (!t || t->error)
+    if (!t || fadi_tape_refuses(t) || t->error)
         return fadi_nan();
     if ((a.stamp | b.stamp) & tape->foreign) {
         fadi_tape_fail(t, FAD_EHANDLE);
@@ -58,7 +58,7 @@ fad_real fad_input(fad_tape *t, double v)
 static const struct fadi_recorder *recorder_for(fad_tape *tape, uint32_t stamps)
 {
     struct fadi_tape *t = fadi_tape_of(tape);
-    if (!t || t->error || !t->recorder)
+    if (!t || t->busy || t->error || !t->recorder)
         return NULL;
     if (stamps & tape->foreign) {
         fadi_tape_fail(t, FAD_EHANDLE);

@@ -48,6 +48,7 @@ static void spread(const union fadi_word *p, double w, double *adjoints, unsigne
  * kept in registers they do not wait for a store to be read back. The memory of all three is zero meanwhile. */
 struct window {
     double w, w1, w2;
+    int rc; /* of the calls so far */
 };
 
 static inline __attribute__((always_inline)) double take(double *place)
@@ -73,15 +74,49 @@ static inline __attribute__((always_inline)) void add_to(struct window *s, uint3
     }
 }
 
-/* All operands of operation id. Of an operation on many, each may be in the window. */
-static inline __attribute__((always_inline)) void pull_back(const struct fadi_tape *t, const struct fad_node *node,
-                                                            struct window *s, uint64_t id, double *adjoints,
-                                                            unsigned char *touched)
+/* Runs a call's function, unless one has failed already, and leaves the adjoints of its results at zero. */
+static int run_call(struct fadi_tape *t, const struct fad_node *node, uint64_t id, double *adjoints,
+                    unsigned char *touched, int rc, bool keep)
 {
-    if (__builtin_expect(node->a1 == FADI_NODE_MANY, 0)) {
+    union fadi_word *words = t->words + node->a0;
+    double *results = adjoints + id + 1;
+    size_t count = words[1].call.results;
+    if (rc == FAD_OK) {
+        bool held = fadi_tape_hold(t);
+        rc = words[0].kind->pull_back(t, words + 2, results, adjoints, touched);
+        int misuse = held ? fadi_tape_release(t) : FAD_OK;
+        rc = rc ? rc : misuse;
+    }
+    if (!keep)
+        memset(results, 0, count * sizeof *results);
+    return rc;
+}
+
+/* An operation that is none of two operands. A result's adjoint stays in memory until the sweep comes to the call, whose own
+ * adjoint says that there is one: in that way the call does not depend on which of its results are used. */
+static int special(struct fadi_tape *t, const struct fad_node *node, uint64_t id, double w, double *adjoints,
+                   unsigned char *touched, int rc, bool keep)
+{
+    if (node->a1 == FADI_NODE_CALL)
+        return run_call(t, node, id, adjoints, touched, rc, keep);
+    if (node->a1 == FADI_NODE_RESULT) {
+        adjoints[id] = w;
+        adjoints[id - node->a0 - 1] = 1.0;
+    } else {
+        spread(t->words + node->a0, w, adjoints, touched);
+    }
+    return rc;
+}
+
+/* All operands of operation id. Of an operation on many, each may be in the window. */
+static inline __attribute__((always_inline)) void pull_back(struct fadi_tape *t, const struct fad_node *node,
+                                                            struct window *s, uint64_t id, double *adjoints,
+                                                            unsigned char *touched, bool keep)
+{
+    if (__builtin_expect(node->a1 >= FADI_NODE_RESULT, 0)) {
         adjoints[id - 1] = s->w1;
         adjoints[id - 2] = s->w2;
-        spread(t->words + node->a0, s->w, adjoints, touched);
+        s->rc = special(t, node, id, s->w, adjoints, touched, s->rc, keep);
         s->w1 = take(adjoints + id - 1);
         s->w2 = take(adjoints + id - 2);
         return;
@@ -93,16 +128,16 @@ static inline __attribute__((always_inline)) void pull_back(const struct fadi_ta
 /* The sweep, once for each setting of the two flags. keep leaves the adjoint of every operation where it was.
  * An operation whose adjoint is 0 is skipped: that is the rule of real.h that a zero adjoint stops.
  * Two places before `first` are read and written back; those before base are nobody's, see FADI_FIRST_ID. */
-static inline __attribute__((always_inline)) void sweep(const struct fadi_tape *t, uint64_t first, uint64_t last,
-                                                        double *adjoints, unsigned char *touched, bool keep)
+static inline __attribute__((always_inline)) int sweep(struct fadi_tape *t, uint64_t first, uint64_t last,
+                                                       double *adjoints, unsigned char *touched, bool keep)
 {
     const struct fad_node *node = t->nodes + (last - t->base);
-    struct window s = {take(adjoints + last), take(adjoints + last - 1), 0.0};
+    struct window s = {take(adjoints + last), take(adjoints + last - 1), 0.0, FAD_OK};
     uint64_t id = last;
     for (; id >= first; id--, node--) {
         s.w2 = take(adjoints + id - 2);
         if (s.w != 0.0)
-            pull_back(t, node, &s, id, adjoints, touched);
+            pull_back(t, node, &s, id, adjoints, touched, keep);
         if (keep)
             adjoints[id] = s.w;
         s.w = s.w1;
@@ -110,22 +145,14 @@ static inline __attribute__((always_inline)) void sweep(const struct fadi_tape *
     }
     adjoints[id] = s.w;
     adjoints[id - 1] = s.w1;
+    return s.rc;
 }
 
-void fadi_sweep(const struct fadi_tape *t, uint64_t first, uint64_t last, double *adjoints, unsigned char *touched)
+int fadi_sweep(struct fadi_tape *t, uint64_t first, uint64_t last, double *adjoints, unsigned char *touched)
 {
     if (last < first)
-        return;
-    if (touched)
-        sweep(t, first, last, adjoints, touched, false);
-    else
-        sweep(t, first, last, adjoints, NULL, false);
-}
-
-/* A handle that this recording still has. */
-static bool alive(const fad_tape *t, fad_real a)
-{
-    return a.stamp == 0 || (!(a.stamp & t->foreign) && a.id < t->next);
+        return FAD_OK;
+    return touched ? sweep(t, first, last, adjoints, touched, false) : sweep(t, first, last, adjoints, NULL, false);
 }
 
 int fad_tape_reverse(fad_tape *tape, fad_real y, double seed, size_t n, const fad_real *inputs, double *gradient)
@@ -133,25 +160,26 @@ int fad_tape_reverse(fad_tape *tape, fad_real y, double seed, size_t n, const fa
     struct fadi_tape *t = fadi_tape_of(tape);
     if (!t || (n && (!inputs || !gradient)))
         return FAD_EINVAL;
-    if (t->lent)
+    if (t->lent || t->busy)
         return FAD_EBUSY;
     if (t->error)
         return t->error;
-    bool known = alive(tape, y);
+    bool known = fadi_known(t, y);
     for (size_t i = 0; i < n && known; i++)
-        known = alive(tape, inputs[i]);
+        known = fadi_known(t, inputs[i]);
     if (!known)
         return FAD_EHANDLE;
 
     struct fadi_fp fp = fadi_fp_enter();
+    int rc = FAD_OK;
     if (y.stamp) {
         t->adjoints[y.id] = seed;
-        sweep(t, t->base, y.id, t->adjoints, NULL, true);
+        rc = sweep(t, t->base, y.id, t->adjoints, NULL, true);
     }
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && !rc; i++)
         gradient[i] = inputs[i].stamp ? fadi_canonical(t->adjoints[inputs[i].id]) : 0.0;
     if (y.stamp) /* not only up to y: after a partial rewind a dead handle may have been used */
         memset(t->adjoints, 0, (size_t)(tape->next > t->dead_end ? tape->next : t->dead_end) * sizeof *t->adjoints);
     fadi_fp_leave(fp);
-    return FAD_OK;
+    return rc;
 }

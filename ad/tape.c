@@ -31,7 +31,7 @@ void fadi_tape_more_stamps(struct fadi_tape *t)
 
 static void set_limit(struct fadi_tape *t)
 {
-    t->head.limit = t->error || t->traced || t->recorder ? 0 : t->capacity;
+    t->head.limit = t->error || t->traced || t->recorder || t->busy ? 0 : t->capacity;
 }
 
 static void set_capacity(struct fadi_tape *t)
@@ -223,11 +223,29 @@ void fadi_tape_set_recorder(struct fadi_tape *t, const struct fadi_recorder *rec
     set_limit(t);
 }
 
+bool fadi_tape_hold(struct fadi_tape *t)
+{
+    if (t->busy)
+        return false;
+    t->busy = true;
+    atomic_store_explicit(&t->misused, false, memory_order_relaxed); /* nobody else has the tape yet */
+    set_limit(t);
+    return true;
+}
+
+int fadi_tape_release(struct fadi_tape *t)
+{
+    t->busy = false;
+    set_limit(t);
+    /* relaxed: whoever has set it has been joined since */
+    return atomic_load_explicit(&t->misused, memory_order_relaxed) ? FAD_EHANDLE : FAD_OK;
+}
+
 int fad_tape_destroy(fad_tape *t)
 {
     if (!t)
         return FAD_OK;
-    if (fadi_tape_of(t)->lent)
+    if (fadi_tape_of(t)->lent || fadi_tape_of(t)->busy)
         return FAD_EBUSY;
     fadi_tape_free(fadi_tape_of(t));
     return FAD_OK;
@@ -240,7 +258,7 @@ int fad_tape_error(const fad_tape *t)
 
 void fad_fail(fad_tape *t, int code)
 {
-    if (t)
+    if (t && !fadi_tape_refuses(fadi_tape_of(t)))
         fadi_tape_fail(fadi_tape_of(t), code > 0 ? code : FAD_EINVAL);
 }
 
@@ -265,7 +283,7 @@ int fad_tape_rewind(fad_tape *t, const struct fad_mark *mark)
     struct fadi_tape *tape = fadi_tape_of(t);
     if (!t)
         return FAD_EINVAL;
-    if (tape->lent)
+    if (tape->lent || tape->busy)
         return FAD_EBUSY;
     if (!mark) {
         fadi_tape_restart(tape, 0);
@@ -287,7 +305,7 @@ int fad_tape_trace(fad_tape *t, bool on)
     struct fadi_tape *tape = fadi_tape_of(t);
     if (!t)
         return FAD_EINVAL;
-    if (tape->lent || t->next != tape->base)
+    if (tape->lent || tape->busy || t->next != tape->base)
         return FAD_EBUSY;
     if (tape->error)
         return tape->error;

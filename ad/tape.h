@@ -10,6 +10,7 @@
 #ifndef FADI_TAPE_H
 #define FADI_TAPE_H
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include <foldad/real.h>
@@ -22,10 +23,15 @@
 
 /** In a1: the operands are in the words, from index a0 on. */
 #define FADI_NODE_MANY UINT32_MAX
+/** In a1: a call, a node whose derivatives are a function's affair: what it is called with is in the words, from index a0
+ * on: its kind, its head, and count words of context. No handle has its id: its results are the nodes that follow it. */
+#define FADI_NODE_CALL (UINT32_MAX - 1)
+/** In a1: result number a0 of the call that is a0 + 1 ids before. From here on up a node is none of two operands. */
+#define FADI_NODE_RESULT (UINT32_MAX - 2)
 /** Ids of operations begin here or later: the sweep reads two places before the first one, which are nobody's. */
 #define FADI_FIRST_ID 2u
 /** Ids are below this. */
-#define FADI_ID_END ((uint64_t)UINT32_MAX)
+#define FADI_ID_END ((uint64_t)FADI_NODE_RESULT)
 
 /** Operands and partials of operations on arrays are one or more segments:
  * a head, then count partials, then, unless the ids follow each other from first on, the ids, two in a word. */
@@ -36,8 +42,31 @@ union fadi_word {
         uint32_t first; /* 0: the ids are listed */
     } head;
     uint32_t id[2];
+    struct {
+        uint32_t results, words;
+    } call;
+    const struct fadi_kind *kind;
+    const void *pointer;
+    void (*function)(void);
 };
 #define FADI_SEGMENT_MORE UINT32_C(0x80000000)
+
+struct fadi_tape;
+
+/** What calls of one kind do. context: the words behind the head, which stay the call's own as long as its nodes do; the
+ * functions may use part of them as scratch memory. While one of them runs, the tape is busy. They return 0 or an error,
+ * which is the sweep's: the functions of further calls are then not run, and its outcome does not count.
+ *   pull_back     adds to the adjoints of its operands what comes from those of its results; results[i] may be 0, but one
+ *                 at least is not. All of results are complete, since a sweep comes to the call after them. Where
+ *                 touched is not NULL, the lines of what was added to are noted there.
+ *   push_forward  results[i] = the tangent of result i, from the tangents of its operands, tangents[id]; NULL: unsupported
+ *   digest        h, mixed with the operands and all that the derivatives depend on */
+struct fadi_kind {
+    int (*pull_back)(struct fadi_tape *t, union fadi_word *context, const double *results, double *adjoints,
+                     unsigned char *touched);
+    int (*push_forward)(struct fadi_tape *t, union fadi_word *context, const double *tangents, double *results);
+    uint64_t (*digest)(uint64_t h, const struct fadi_tape *t, const union fadi_word *context);
+};
 
 /** What a traced tape keeps of each operation besides its node. */
 struct fadi_trace {
@@ -75,6 +104,8 @@ struct fadi_tape {
     uint64_t dead_end;    /* ids below it have been handed out in this recording, if it was rewound to a mark */
     int error;
     bool traced, lent;    /* lent: a sum's, so the user must not rewind, reverse or destroy it */
+    bool busy;            /* a call works on it that has not returned: nothing may be recorded */
+    _Atomic bool misused; /* something was, while it was busy: by whichever thread */
 
     struct fad_node *nodes;
     size_t node_room;
@@ -158,6 +189,37 @@ void fadi_tape_set_recorder(struct fadi_tape *t, const struct fadi_recorder *rec
 /** Sets the first error; from then on nothing is recorded. */
 void fadi_tape_fail(struct fadi_tape *t, int error);
 
+/** Until fadi_tape_release nothing can be recorded: who tries gets a NaN. False: the tape is busy already. Calls that run
+ * the user's functions do this, so that these find the tape's arrays where they were. */
+bool fadi_tape_hold(struct fadi_tape *t);
+/** FAD_EHANDLE if somebody has tried to record; else FAD_OK. */
+int fadi_tape_release(struct fadi_tape *t);
+
+/** Whether the tape is busy; notes that somebody has tried. Any thread may ask. */
+static inline bool fadi_tape_refuses(struct fadi_tape *t)
+{
+    if (t->busy)
+        atomic_store_explicit(&t->misused, true, memory_order_relaxed); /* read after who did it has been joined */
+    return t->busy;
+}
+
+/** A call with n results and so many words of context: room for it, and then, after nothing else was recorded, its nodes.
+ * y[n]: values that become handles. */
+int fadi_call_reserve(struct fadi_tape *t, size_t words, size_t n);
+/** Where the context of the next call is, once there is room for it. */
+union fadi_word *fadi_call_context(const struct fadi_tape *t);
+void fadi_call_push(struct fadi_tape *t, unsigned op, const struct fadi_kind *kind, size_t words, size_t n, fad_real *y);
+
+/** The handle is a constant's or this recording's, and not one behind a mark that was rewound to. */
+static inline bool fadi_known(const struct fadi_tape *t, fad_real a)
+{
+    return a.stamp == 0 || (!(a.stamp & t->head.foreign) && a.id < t->head.next);
+}
+
+/** Of one more word, for digests. */
+uint64_t fadi_digest_mix(uint64_t h, uint64_t v);
+uint64_t fadi_digest_double(uint64_t h, double v);
+
 /** push when the inline condition says no. */
 fad_real fadi_push_cold(fad_tape *t, unsigned op, double v, fad_real a, double p0, fad_real b, double p1);
 
@@ -182,7 +244,7 @@ static inline void fadi_tape_restart(struct fadi_tape *t, size_t inputs)
 static inline bool fadi_has_recorder(const fad_tape *t)
 {
     const struct fadi_tape *tape = fadi_tape_of_const(t);
-    return t && t->limit == 0 && tape->recorder && !tape->error;
+    return t && t->limit == 0 && tape->recorder && !tape->error && !tape->busy;
 }
 
 static inline fad_real fadi_nan(void)
@@ -199,8 +261,9 @@ static inline fad_real fadi_push(fad_tape *t, unsigned op, double v, fad_real a,
 }
 
 /** From the operation with id last down to first: adds to the adjoints of what each one uses and leaves its own at zero.
- * touched may be NULL; last may be first - 1. */
-void fadi_sweep(const struct fadi_tape *t, uint64_t first, uint64_t last, double *adjoints, unsigned char *touched);
+ * touched may be NULL; last may be first - 1. FAD_OK, or what a call's function returned: the adjoints of the operations are
+ * zero then too. */
+int fadi_sweep(struct fadi_tape *t, uint64_t first, uint64_t last, double *adjoints, unsigned char *touched);
 
 /** Memory on lines of its own, two at a time as prefetchers fetch them: what one worker writes all the time must not share
  * one with what the others read. The contents are not set. */

@@ -80,11 +80,6 @@ static int prepare(struct work *w, size_t k)
     return touched ? fadi_gather(c, k, c->shared, w->gathered) : FAD_OK;
 }
 
-bool fadi_known(const struct fadi_tape *t, fad_real y)
-{
-    return y.stamp == 0 || (!(y.stamp & t->head.foreign) && y.id < t->head.next);
-}
-
 int fadi_call_own(struct fadi_call *c, size_t k, int rc)
 {
     _Atomic size_t *lowest = &c->own_failure;
@@ -122,19 +117,21 @@ static unsigned char *marks_of(const struct fadi_call *c, const struct fadi_tape
     return c->marks ? t->touched + o * t->row / FADI_LINE : NULL;
 }
 
-/* The gradient of output o, from its handle to the shared parameters and the element's inputs. */
-static void differentiate(const struct work *w, size_t o)
+/* The gradient of output o, from its handle to the shared parameters and the element's inputs. Whatever it returns, these and
+ * only these have adjoints afterwards. */
+static int differentiate(const struct work *w, size_t k, size_t o)
 {
-    const struct fadi_tape *t = w->t;
+    struct fadi_tape *t = w->t;
     double *adjoints = row_of(t, o);
     unsigned char *marks = marks_of(w->c, w->t, o);
     uint32_t y = w->y[o].id;
     if (w->y[o].stamp == 0)
-        return;
+        return FAD_OK;
     adjoints[y] += 1.0;
     if (marks)
         marks[y / FADI_LINE] = 1;
-    fadi_sweep(t, t->base + w->inputs, y, adjoints, marks);
+    int rc = fadi_sweep(t, t->base + w->inputs, y, adjoints, marks);
+    return rc < 0 ? fadi_call_own(w->c, k, rc) : rc;
 }
 
 /* Moves the inputs' adjoints to where the gradient of x is built. */
@@ -192,16 +189,18 @@ void fadi_total_combine(void *left, const void *right, void *call)
     }
 }
 
-static void sum_element(const struct work *w, struct fadi_total *a)
+static int sum_element(const struct work *w, size_t k, struct fadi_total *a)
 {
     const struct fadi_call *c = w->c;
-    for (size_t o = 0; o < c->y_count; o++) {
+    int rc = FAD_OK;
+    for (size_t o = 0; o < c->y_count && !rc; o++) {
         a->value[o] += w->y[o].value;
         if (c->records)
-            differentiate(w, o);
+            rc = differentiate(w, k, o);
         if (w->inputs)
             take_x(w, o);
     }
+    return rc;
 }
 
 int fadi_move_shared(const struct fadi_call *c, const struct fadi_tape *t, struct fadi_total *a)
@@ -222,10 +221,10 @@ int fadi_taped_leaf(size_t begin, size_t end, void *total, void *call, size_t *f
     int rc = open_work(&w, call, begin), moved = FAD_OK;
     for (size_t k = begin; k < end && !rc; k++) {
         rc = evaluate(&w, k);
+        if (!rc)
+            rc = sum_element(&w, k, total);
         if (rc)
             *failed = k;
-        else
-            sum_element(&w, total);
     }
     if (w.t && w.c->wants_shared)
         moved = fadi_move_shared(w.c, w.t, total);
@@ -254,18 +253,20 @@ static void take_shared(const struct work *w, size_t o, double *to)
     }
 }
 
-static void keep_term(const struct work *w, size_t k)
+static int keep_term(const struct work *w, size_t k)
 {
     const struct fadi_call *c = w->c;
     size_t row = (k - c->first) * c->y_count;
-    for (size_t o = 0; o < c->y_count; o++) {
+    int rc = FAD_OK;
+    for (size_t o = 0; o < c->y_count && !rc; o++) {
         if (c->term_values)
             c->term_values[row + o] = fadi_canonical(w->y[o].value);
         if (c->wants_shared) {
-            differentiate(w, o);
+            rc = differentiate(w, k, o);
             take_shared(w, o, c->term_gradients + (row + o) * c->s->shared_count);
         }
     }
+    return rc;
 }
 
 int fadi_taped_terms(size_t begin, size_t end, void *call, size_t *failed)
@@ -274,10 +275,10 @@ int fadi_taped_terms(size_t begin, size_t end, void *call, size_t *failed)
     int rc = open_work(&w, call, begin);
     for (size_t k = begin; k < end && !rc; k++) {
         rc = evaluate(&w, k);
+        if (!rc)
+            rc = keep_term(&w, k);
         if (rc)
             *failed = k;
-        else
-            keep_term(&w, k);
     }
     close_work(&w);
     return rc;
