@@ -9,6 +9,7 @@ static const char *const names[OP_COUNT] = {
     "hypot", "pow", "exp", "expm1", "log", "log1p", "log1pexp", "sin", "cos", "tan", "asin", "acos",
     "atan", "atan2", "sinh", "cosh", "tanh", "erf", "erfc", "lgamma", "tgamma",
     "select lt", "select le", "select mixed", "dot", "dot_d", "sum_of", "logsumexp", "norm2",
+    "pow_d",
 };
 
 const char *operation_name(enum operation op)
@@ -63,6 +64,8 @@ fad_real expression_step(fad_tape *t, const struct step *s, const fad_real *regi
         return fad_logsumexp(t, s->count, a);
     case OP_NORM2:
         return fad_norm2(t, s->count, a);
+    case OP_POW_D:
+        return fad_pow(t, a[0], s->constant[0]);
     default:
         return fad_const(s->constant[0]);
     }
@@ -100,45 +103,110 @@ static void carry(const struct step *s, const struct rule *rule, long double (*g
     }
 }
 
-void expression_reference(const struct expression *e, const double *inputs, struct reference *r)
+/* Adds what the partials change by when the operands move by their errors: twice the larger change, since bounds of first
+ * order are all that is asked for, and the resolution of long double. */
+static void add_spread(const struct step *s, const long double *operand, const long double *error, struct rule *rule)
 {
-    static _Thread_local long double g[EXPRESSION_REGISTERS][EXPRESSION_INPUTS], a[EXPRESSION_REGISTERS][EXPRESSION_INPUTS],
-        err[EXPRESSION_REGISTERS][EXPRESSION_INPUTS];
-    long double v_error[EXPRESSION_REGISTERS] = {0};
-    fad_real registers[EXPRESSION_REGISTERS];
-    struct rule rule;
-    memset(r, 0, sizeof *r);
-    for (unsigned j = 0; j < EXPRESSION_INPUTS; j++) {
-        registers[j] = fad_const(inputs[j]);
-        for (unsigned i = 0; i < EXPRESSION_INPUTS; i++) {
-            g[j][i] = a[j][i] = i == j;
-            err[j][i] = 0;
+    long double moved[EXPRESSION_OPERANDS];
+    struct rule up, down;
+    memcpy(moved, operand, s->count * sizeof *moved);
+    for (unsigned k = 0; k < s->count; k++) {
+        if (error[k] == 0)
+            continue;
+        moved[k] = operand[k] + error[k];
+        rule_of(s, moved, &up);
+        moved[k] = operand[k] - error[k];
+        rule_of(s, moved, &down);
+        moved[k] = operand[k];
+        for (unsigned i = 0; i < s->count; i++) {
+            long double p = rule->partial[i];
+            rule->partial_loss[i] += 2 * fmaxl(fabsl(up.partial[i] - p), fabsl(down.partial[i] - p)) + 0x1p-60L * fabsl(p);
         }
     }
-    expression_run(NULL, e, registers, registers);
+}
+
+/* Whether it may have chosen the other operand: because the two numbers compared are closer than their errors. */
+static bool unclear_choice(const struct step *s, const struct rule *rule, const long double *v_error)
+{
+    bool same = s->count > 1 && s->operand[0] == s->operand[1];
+    long double near = s->count ? v_error[s->operand[0]] + v_error[s->operand[s->count > 1]] : 0;
+    return !same && rule->nearness <= 4 * near;
+}
+
+struct registers {
+    long double v[EXPRESSION_REGISTERS], v_error[EXPRESSION_REGISTERS];
+    long double g[EXPRESSION_REGISTERS][EXPRESSION_INPUTS], a[EXPRESSION_REGISTERS][EXPRESSION_INPUTS],
+        e[EXPRESSION_REGISTERS][EXPRESSION_INPUTS];
+};
+
+/* Register values: those that the operations give, or none yet. */
+static void begin(const struct expression *e, const double *inputs, struct registers *r, bool any)
+{
+    fad_real plain[EXPRESSION_REGISTERS];
+    memset(r->v_error, 0, sizeof r->v_error);
+    for (unsigned j = 0; j < EXPRESSION_INPUTS; j++) {
+        plain[j] = fad_const(inputs[j]);
+        for (unsigned i = 0; i < EXPRESSION_INPUTS; i++) {
+            r->g[j][i] = r->a[j][i] = i == j;
+            r->e[j][i] = 0;
+        }
+    }
+    if (!any)
+        expression_run(NULL, e, plain, plain);
+    for (unsigned i = 0; i < (any ? EXPRESSION_INPUTS : EXPRESSION_INPUTS + e->steps); i++)
+        r->v[i] = plain[i].value;
+}
+
+/* False: what follows is worth nothing, since a choice is unclear or errors are too large for bounds of first order. */
+static bool one_step(const struct step *s, struct registers *r, unsigned to, bool any)
+{
+    long double operand[EXPRESSION_OPERANDS], error[EXPRESSION_OPERANDS], lost = 0;
+    struct rule rule;
+    for (unsigned k = 0; k < s->count; k++) {
+        operand[k] = r->v[s->operand[k]];
+        error[k] = r->v_error[s->operand[k]];
+    }
+    rule_of(s, operand, &rule);
+    for (unsigned k = 0; k < s->count; k++)
+        lost += fabsl(rule.partial[k]) * error[k];
+    if (any) {
+        add_spread(s, operand, error, &rule);
+        r->v[to] = rule.value;
+    }
+    carry(s, &rule, r->g, r->a, r->e, to);
+    bool clear = !unclear_choice(s, &rule, r->v_error) && lost <= 1e-7L;
+    r->v_error[to] = clear || any ? lost + rule.value_loss : INFINITY;
+    return clear;
+}
+
+static void evaluate(const struct expression *e, const double *inputs, struct reference *r, bool any)
+{
+    static _Thread_local struct registers all;
+    bool clear = true;
+    memset(r, 0, sizeof *r);
+    begin(e, inputs, &all, any);
     for (unsigned i = 0; i < e->steps; i++) {
-        const struct step *s = e->step + i;
-        unsigned to = EXPRESSION_INPUTS + i;
-        long double operand[EXPRESSION_OPERANDS], lost = 0;
-        for (unsigned k = 0; k < s->count; k++)
-            operand[k] = registers[s->operand[k]].value;
-        rule_of(s, operand, &rule);
-        carry(s, &rule, g, a, err, to);
-        for (unsigned k = 0; k < s->count; k++)
-            lost += fabsl(rule.partial[k]) * v_error[s->operand[k]];
-        /* a choice may come out differently if its two numbers are closer than their errors; and bounds of first order
-         * say nothing where errors are large */
-        long double near = s->count ? v_error[s->operand[0]] + v_error[s->operand[s->count > 1]] : 0;
-        bool unclear = rule.nearness <= 4 * near || lost > 1e-7L;
-        v_error[to] = unclear ? INFINITY : lost + rule.value_loss;
-        r->edges += s->count;
+        clear &= one_step(e->step + i, &all, EXPRESSION_INPUTS + i, any);
+        r->edges += e->step[i].count;
     }
     unsigned last = EXPRESSION_INPUTS + e->steps - 1;
-    r->value = registers[last].value;
-    r->value_error = v_error[last];
-    memcpy(r->gradient, g[last], sizeof r->gradient);
-    memcpy(r->paths, a[last], sizeof r->paths);
-    memcpy(r->error, err[last], sizeof r->error);
+    r->value = all.v[last];
+    r->value_error = any && !clear ? INFINITY : all.v_error[last];
+    memcpy(r->gradient, all.g[last], sizeof r->gradient);
+    memcpy(r->paths, all.a[last], sizeof r->paths);
+    memcpy(r->error, all.e[last], sizeof r->error);
+    for (unsigned j = 0; any && !clear && j < EXPRESSION_INPUTS; j++)
+        r->error[j] = INFINITY;
+}
+
+void expression_reference(const struct expression *e, const double *inputs, struct reference *r)
+{
+    evaluate(e, inputs, r, false);
+}
+
+void expression_reference_any(const struct expression *e, const double *inputs, struct reference *r)
+{
+    evaluate(e, inputs, r, true);
 }
 
 long double expression_exact(const struct expression *e, const long double *inputs)

@@ -9,7 +9,11 @@
  *     E = sum of |p| E_operand + dp (A_operand + E_operand)
  * so that E bounds the error that partials cause. The sweep itself multiplies along each path and adds the paths up:
  * every path meets at most `edges` roundings, edges being the operands of all operations, so it adds at most
- * gamma (A + E) with gamma = edges u / (1 - edges u). */
+ * gamma (A + E) with gamma = edges u / (1 - edges u).
+ *
+ * A rewritten form of the same operations (a program, which fuses products and sums) has other doubles in between. For it
+ * everything is evaluated at the exact values: each register's error V is carried along, V = sum of |p| V_operand + dv, and a
+ * partial may also be off by what it changes by when the operands move by their V, which the rules are asked. */
 #ifndef TESTS_EXPRESSION_H
 #define TESTS_EXPRESSION_H
 
@@ -25,6 +29,7 @@ enum operation {
     OP_ATAN, OP_ATAN2, OP_SINH, OP_COSH, OP_TANH, OP_ERF, OP_ERFC, OP_LGAMMA, OP_TGAMMA,
     OP_SELECT_LT, OP_SELECT_LE, OP_SELECT_MIXED, /* operands: two to compare, two to choose from */
     OP_DOT, OP_DOT_D, OP_SUM_OF, OP_LOGSUMEXP, OP_NORM2,
+    OP_POW_D, /* to a constant */
     OP_COUNT
 };
 
@@ -32,7 +37,7 @@ struct step {
     enum operation op;
     unsigned count; /* operands */
     unsigned char operand[EXPRESSION_OPERANDS]; /* registers; OP_DOT: the first half times the second */
-    double constant[EXPRESSION_OPERANDS]; /* OP_CONSTANT: the first; OP_DOT_D: the left factors */
+    double constant[EXPRESSION_OPERANDS]; /* OP_CONSTANT: the first; OP_DOT_D: the left factors; OP_POW_D: the first */
 };
 
 /* Registers 0 .. EXPRESSION_INPUTS - 1 are the inputs, each step makes the next one, the last one is the result. */
@@ -69,6 +74,8 @@ fad_real expression_run(fad_tape *t, const struct expression *e, const fad_real 
 /* What one step does. */
 fad_real expression_step(fad_tape *t, const struct step *s, const fad_real *registers);
 void expression_reference(const struct expression *e, const double *inputs, struct reference *r);
+/* The same for any form of the operations. value is exact; all errors are infinite where a choice may go either way. */
+void expression_reference_any(const struct expression *e, const double *inputs, struct reference *r);
 /* The value in long double throughout: what differences are made from. */
 long double expression_exact(const struct expression *e, const long double *inputs);
 const char *operation_name(enum operation op);

@@ -38,6 +38,10 @@ void step_random_on(struct step *s, enum operation op, struct dice *d, unsigned 
         s->operand[i] = (unsigned char)(run && start + i < registers ? start + i : dice_below(d, registers));
         s->constant[i] = dice_between(d, -2, 2);
     }
+    if (op == OP_POW_D && dice_bits(d) & 1) { /* exponents that invite to be treated on their own */
+        static const double special[] = {0, 1, 2, 3, 0.5, -0.5, -1, -2};
+        s->constant[0] = special[dice_below(d, sizeof special / sizeof *special)];
+    }
 }
 
 void step_random(struct step *s, enum operation op, struct dice *d)
@@ -57,7 +61,7 @@ static bool acceptable(const struct step *s, const long double *operand)
 {
     struct rule r;
     long double x = s->count ? operand[0] : 0;
-    if (s->op == OP_POW && x <= 0)
+    if ((s->op == OP_POW || s->op == OP_POW_D) && x <= 0)
         return false;
     if ((s->op == OP_LGAMMA || s->op == OP_TGAMMA) && (x < -20 || fabsl(x - roundl(x)) < 1e-3L) && x < 0.5L)
         return false;

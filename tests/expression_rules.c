@@ -288,6 +288,9 @@ void rule_of(const struct step *s, const long double *x, struct rule *r)
     case OP_POW:
         power(x[0], x[1], r);
         break;
+    case OP_POW_D:
+        power(x[0], s->constant[0], r);
+        break;
     case OP_ATAN2:
         angles(x, r);
         break;

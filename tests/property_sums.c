@@ -1,68 +1,16 @@
-/* Random sums: gradients against a plain serial evaluation in long double; bits that depend on nothing but the description.
- *
- * The bound. Let `size` be the sum over all terms and all paths of the absolute values, `loss` what partial derivatives
- * may be off (expression.h). Each contribution to one number passes through at most K = leaf * operands roundings on its
- * leaf's tape and in its leaf's sum, and one in each of at most 64 levels of the tree; so the result is off by at most
- * loss + gamma (size + loss), gamma = (K + 64) u with u = 2^-53. */
+/* Random sums: gradients against a plain serial evaluation in long double; bits that depend on nothing but the description. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "tests/random_sum.h"
+#include "tests/random_sum_check.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SUMS = 150, ELEMENTS = 120 };
-
-static void check_number(const char *what, uint64_t seed, size_t i, double got, const struct exact *e, long double gamma)
-{
-    long double bound = 1.01L * (e->loss + gamma * (e->size + e->loss));
-    if (!(fabsl(got - e->number) <= bound) || (got == 0 && signbit(got)))
-        fail_msg("sum %llu, %s %zu: %.17g, should be %.21Lg, allowed %.3Lg", (unsigned long long)seed, what, i, got,
-                 e->number, bound);
-}
-
-/* Entries of elements outside the subset, and between rows, are left as they were. */
-static bool in_no_element(const struct random_sum *r, size_t place)
-{
-    const struct fad_sum *s = &r->s;
-    size_t extent = r->x_size / r->y_count, at = s->x_blocks ? place : place % extent;
-    for (size_t k = s->first; k < s->first + r->n; k++) {
-        size_t count = random_sum_count(r, k), stride = s->x_stride ? s->x_stride : s->x_count;
-        size_t start = s->x_blocks ? r->block_start[k] : s->x_offsets ? s->x_offsets[k] : k * stride;
-        if (start != SIZE_MAX && at >= start && at < start + count * (s->x_blocks ? r->y_count : 1))
-            return false;
-    }
-    return true;
-}
-
-static void check_outputs(const struct random_sum *r, const struct outputs *o)
-{
-    size_t shared = r->y_count * r->s.shared_count;
-    struct exact *value = calloc(r->y_count + shared + r->x_size + 1, sizeof *value), *x = value + r->y_count + shared;
-    unsigned edges = random_sum_exact(r, value, value + r->y_count, x);
-    long double gamma = ((long double)fad_sum_leaf(&r->s) * edges + 64) * UNIT;
-    for (size_t i = 0; i < r->y_count; i++)
-        check_number("value", r->seed, i, o->value[i], value + i, gamma);
-    for (size_t i = 0; i < shared; i++)
-        check_number("shared", r->seed, i, o->shared[i], value + r->y_count + i, gamma);
-    for (size_t i = 0; i < r->x_size; i++)
-        if (!in_no_element(r, i))
-            check_number("x", r->seed, i, o->x[i], x + i, gamma);
-        else if (!pattern_intact(o->x + i, sizeof(double)))
-            fail_msg("sum %llu: x gradient %zu belongs to no element and is written", (unsigned long long)r->seed, i);
-    free(value);
-}
-
-static int any_term(fad_tape *t, size_t k, const fad_real *shared, const fad_real *x, fad_real *y, void *user)
-{
-    (void)t, (void)k, (void)shared, (void)x, (void)y, (void)user;
-    return 0;
-}
 
 /* Gradients within the bound, for every shape. */
 static void gradients_are_right(void **state)
@@ -71,39 +19,12 @@ static void gradients_are_right(void **state)
     for (uint64_t seed = 1; seed <= SUMS; seed++) {
         struct random_sum r;
         random_sum_make(&r, seed, ELEMENTS);
-        r.s.term = any_term; /* for fad_sum_leaf */
         r.nests = seed % 5 == 0;
         struct outputs o = outputs_for(&r);
         assert_int_equal(random_sum_gradient(&r, pool_with(1 + seed % 3), o.value, o.shared, o.x, NULL), 0);
         check_outputs(&r, &o);
         free(o.value);
         random_sum_free(&r);
-    }
-}
-
-static void same(const struct random_sum *r, const char *what, const void *got, const void *expected, size_t bytes)
-{
-    if (!same_bits(got, expected, bytes))
-        fail_msg("sum %llu: %s: other bits", (unsigned long long)r->seed, what);
-}
-
-/* All choices of outputs have the same bits, and what is not asked for is not touched. */
-static void check_subsets_of_outputs(const struct random_sum *r, const struct outputs *e, fad_pool *pool)
-{
-    size_t shared = r->y_count * r->s.shared_count * sizeof(double), x = r->x_size * sizeof(double);
-    for (unsigned asked = 0; asked < 8; asked++) {
-        struct outputs o = outputs_for(r);
-        assert_int_equal(random_sum_gradient(r, pool, asked & 1 ? o.value : NULL, asked & 2 ? o.shared : NULL,
-                                             asked & 4 ? o.x : NULL, NULL), 0);
-        if (asked & 1)
-            same(r, "value", o.value, e->value, r->y_count * sizeof(double));
-        if (asked & 2)
-            same(r, "shared gradient", o.shared, e->shared, shared);
-        if (asked & 4)
-            same(r, "x gradient", o.x, e->x, x);
-        assert_true((asked & 1 || pattern_intact(o.value, r->y_count * sizeof(double))) &&
-                    (asked & 2 || pattern_intact(o.shared, shared)) && (asked & 4 || pattern_intact(o.x, x)));
-        free(o.value);
     }
 }
 
@@ -123,10 +44,10 @@ static void bits_depend_on_the_description(void **state)
             r.s.grain = run % 3 == 2 ? 0 : 1 + dice_below(&d, 40);
             r.stalls = run % 2;
             assert_int_equal(random_sum_gradient(&r, pool, o.value, o.shared, o.x, NULL), 0);
-            same(&r, "gradient", o.value, e.value, e.bytes);
+            check_same(&r, "gradient", o.value, e.value, e.bytes);
             pattern_fill(o.value, r.y_count * sizeof(double));
             assert_int_equal(random_sum_value(&r, pool, o.value, NULL), 0);
-            same(&r, "value alone", o.value, e.value, r.y_count * sizeof(double));
+            check_same(&r, "value alone", o.value, e.value, r.y_count * sizeof(double));
             free(o.value);
         }
         r.stalls = false;
@@ -167,7 +88,7 @@ static void subsets_are_sums(void **state)
         struct outputs a = outputs_for(&r), b = outputs_for(&r);
         assert_int_equal(random_sum_gradient(&r, pool_with(4), a.value, a.shared, NULL, NULL), 0);
         assert_int_equal(random_sum_gradient(&part, pool_with(2), b.value, b.shared, NULL, NULL), 0);
-        same(&r, "subset", a.value, b.value, bytes);
+        check_same(&r, "subset", a.value, b.value, bytes);
         free(a.value);
         free(b.value);
         random_sum_free(&r);
@@ -194,8 +115,8 @@ static void terms_are_sums_of_one(void **state)
             one.s.count = one.n = 1;
             struct outputs o = outputs_for(&one);
             assert_int_equal(random_sum_gradient(&one, NULL, o.value, o.shared, NULL, NULL), 0);
-            same(&r, "term's value", values + row * r.y_count, o.value, r.y_count * sizeof(double));
-            same(&r, "term's gradient", gradients + row * width, o.shared, width * sizeof(double));
+            check_same(&r, "term's value", values + row * r.y_count, o.value, r.y_count * sizeof(double));
+            check_same(&r, "term's gradient", gradients + row * width, o.shared, width * sizeof(double));
             free(o.value);
         }
         free(values);

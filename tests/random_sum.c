@@ -12,7 +12,8 @@
 struct choice {
     unsigned expression[3];
     bool own[EXPRESSION_INPUTS];
-    size_t at[EXPRESSION_INPUTS]; /* SIZE_MAX: a constant */
+    size_t at[EXPRESSION_INPUTS]; /* SIZE_MAX: a constant, or a column: */
+    size_t column[EXPRESSION_INPUTS]; /* SIZE_MAX: none */
     size_t run_start, run_count;  /* shared parameters times weights, added to the first value */
     size_t single;                /* a shared parameter that is a right operand, added to the first value */
     size_t dot_count;             /* own numbers times shared parameters, added to the last value */
@@ -21,7 +22,7 @@ struct choice {
 static struct choice choose(const struct random_sum *r, size_t k, size_t shared, size_t own)
 {
     struct choice c;
-    struct dice d = {mix(r->seed, k)};
+    struct dice d = {mix(r->seed, !r->uniform ? k : r->s.kind ? r->s.kind[k] : 0)};
     memset(&c, 0, sizeof c);
     for (unsigned o = 0; o < 3; o++)
         c.expression[o] = (unsigned)dice_below(&d, RANDOM_EXPRESSIONS);
@@ -29,6 +30,11 @@ static struct choice choose(const struct random_sum *r, size_t k, size_t shared,
         uint64_t which = dice_bits(&d);
         c.own[j] = own && (which & 1 || !shared);
         c.at[j] = c.own[j] ? (which >> 8) % own : shared ? (which >> 8) % shared : SIZE_MAX;
+        c.column[j] = SIZE_MAX;
+        if (r->uniform && (which >> 1) % 4 == 0) {
+            c.at[j] = SIZE_MAX;
+            c.column[j] = (which >> 3) % RANDOM_COLUMNS;
+        }
     }
     c.run_count = dice_below(&d, RANDOM_WEIGHTS);
     c.run_count = c.run_count < shared ? c.run_count : shared;
@@ -41,6 +47,12 @@ static struct choice choose(const struct random_sum *r, size_t k, size_t shared,
 static double constant_input(unsigned j)
 {
     return 0.125 * (double)j;
+}
+
+/* Input j where it is neither shared nor the element's own. */
+static fad_real plain_input(fad_tape *t, const struct random_sum *r, const struct choice *c, size_t k, unsigned j)
+{
+    return c->column[j] == SIZE_MAX ? fad_const(constant_input(j)) : fad_data(t, r->columns + c->column[j], r->column_stride, k);
 }
 
 static int inner_term(fad_tape *t, size_t k, const fad_real *a, const fad_real *x, fad_real *y, void *user)
@@ -92,7 +104,7 @@ static int term(fad_tape *t, size_t k, const fad_real *shared, const fad_real *x
     if (r->stalls)
         stall(mix(k, (uint64_t)(uintptr_t)&c));
     for (unsigned j = 0; j < EXPRESSION_INPUTS; j++)
-        a[j] = c.at[j] == SIZE_MAX ? fad_const(constant_input(j)) : c.own[j] ? x[c.at[j]] : shared[c.at[j]];
+        a[j] = c.at[j] == SIZE_MAX ? plain_input(t, r, &c, k, j) : c.own[j] ? x[c.at[j]] : shared[c.at[j]];
     for (size_t o = 0; o < r->y_count; o++)
         y[o] = expression_run(t, r->expression + c.expression[o], a, NULL);
     int rc = nested_at(r, k) ? nest(r, k, &factor) : 0;
@@ -231,8 +243,9 @@ static unsigned one_value(const struct element *e, const struct choice *c, struc
     double in[EXPRESSION_INPUTS];
     struct reference ref;
     for (unsigned j = 0; j < EXPRESSION_INPUTS; j++)
-        in[j] = c->at[j] == SIZE_MAX ? constant_input(j) : c->own[j] ? e->x[c->at[j]] : shared[parameter(e, c->at[j])];
-    expression_reference(r->expression + c->expression[e->o], in, &ref);
+        in[j] = c->at[j] == SIZE_MAX ? plain_input(NULL, r, c, e->k, j).value
+                                     : c->own[j] ? e->x[c->at[j]] : shared[parameter(e, c->at[j])];
+    (r->uniform ? expression_reference_any : expression_reference)(r->expression + c->expression[e->o], in, &ref);
     double factor = 1;
     if (e->o == 0 && nested_at(r, e->k + r->k_offset))
         nest(r, e->k + r->k_offset, &factor);
@@ -260,7 +273,8 @@ static unsigned one_value(const struct element *e, const struct choice *c, struc
         to_shared(e, i, own, fabsl(own), 0);
     }
     unsigned more = (unsigned)(c->run_count + 2 * c->dot_count + 12);
-    put(value + e->o, y, size, more * UNIT * size); /* the term's last products and sums */
+    /* the term's last products and sums; ref.value is exact only for uniform sums, else what the operations gave */
+    put(value + e->o, y, size, more * UNIT * size + (r->uniform ? ref.value_error : 0));
     return ref.edges + more;
 }
 

@@ -5,7 +5,7 @@
 
 #include "tests/expression.h"
 
-enum { RANDOM_EXPRESSIONS = 3, RANDOM_WEIGHTS = 40, RANDOM_CODES = 100 };
+enum { RANDOM_EXPRESSIONS = 3, RANDOM_WEIGHTS = 40, RANDOM_CODES = 100, RANDOM_COLUMNS = 3 };
 
 struct random_sum {
     struct fad_sum s; /* without user and failure: random_sum_* fill them in */
@@ -14,6 +14,9 @@ struct random_sum {
     double weights[RANDOM_WEIGHTS];
     size_t n, y_count;   /* elements summed, values of each */
     size_t x_size;       /* doubles of an x gradient, all values together */
+    bool uniform;          /* elements of the same kind do the same operations */
+    double *columns;       /* then: what terms take by fad_data, element k's numbers at k * column_stride */
+    size_t column_stride;
     size_t *block_start; /* x_blocks: where each block's gradient is in it; SIZE_MAX: not wanted */
 
     /* may be changed from call to call */
@@ -27,6 +30,9 @@ struct random_sum {
 
 /* At most `elements` of them. */
 void random_sum_make(struct random_sum *r, uint64_t seed, size_t elements);
+/* Exactly so many elements, whose operations depend on nothing but their kind and their number of own numbers; s.uniform is
+ * not set. The exact results then hold for any form of the operations (expression_reference_any). */
+void random_sum_make_uniform(struct random_sum *r, uint64_t seed, size_t elements);
 void random_sum_free(struct random_sum *r);
 
 /* The calls; x is x_size doubles and may be NULL, as all outputs. Several threads may call at once. */

@@ -79,7 +79,7 @@ static void make_x(struct random_sum *r, struct dice *d)
 {
     struct fad_sum *s = &r->s;
     size_t longest = 1 + dice_below(d, 9);
-    if (dice_below(d, 40) == 0)
+    if (!r->uniform && dice_below(d, 40) == 0)
         longest = 1200; /* more inputs than a new tape has room for */
     switch (dice_below(d, 4)) {
     case 0:
@@ -102,30 +102,61 @@ static void make_x(struct random_sum *r, struct dice *d)
         s->x_fixed = mask(d, longest);
 }
 
-void random_sum_make(struct random_sum *r, uint64_t seed, size_t elements)
+static void make_terms(struct random_sum *r, struct dice *d)
+{
+    for (unsigned i = 0; i < RANDOM_EXPRESSIONS; i++)
+        expression_tame(r->expression + i, d, 16 + (unsigned)dice_below(d, EXPRESSION_STEPS - 16));
+    for (unsigned i = 0; i < RANDOM_WEIGHTS; i++)
+        r->weights[i] = dice_between(d, -1, 1);
+}
+
+static void make_rest(struct random_sum *r, struct dice *d)
 {
     static const size_t leaves[] = {0, 0, 1, 2, 3, 5, 8, 16, 64};
-    struct dice d = {seed << 20};
     struct fad_sum *s = &r->s;
-    memset(r, 0, sizeof *r);
-    r->seed = seed;
-    for (unsigned i = 0; i < RANDOM_EXPRESSIONS; i++)
-        expression_tame(r->expression + i, &d, 16 + (unsigned)dice_below(&d, EXPRESSION_STEPS - 16));
-    for (unsigned i = 0; i < RANDOM_WEIGHTS; i++)
-        r->weights[i] = dice_between(&d, -1, 1);
-    s->terms = dice_below(&d, 4) ? dice_below(&d, elements + 1) : dice_below(&d, 5);
     r->n = s->terms;
-    s->y_count = dice_below(&d, 4);
+    s->y_count = dice_below(d, 4);
     r->y_count = s->y_count ? s->y_count : 1;
-    s->leaf = one_of(&d, leaves, sizeof leaves / sizeof *leaves);
-    s->term_operations = dice_below(&d, 3) ? 0 : 1 + dice_below(&d, 2000);
-    if (s->terms > 1 && dice_below(&d, 3) == 0) {
-        s->first = dice_below(&d, s->terms);
-        s->count = dice_below(&d, s->terms - s->first + 1);
+    s->leaf = one_of(d, leaves, sizeof leaves / sizeof *leaves);
+    s->term_operations = dice_below(d, 3) ? 0 : 1 + dice_below(d, 2000);
+    if (s->terms > 1 && dice_below(d, 3) == 0) {
+        s->first = dice_below(d, s->terms);
+        s->count = dice_below(d, s->terms - s->first + 1);
         r->n = s->count ? s->count : s->terms - s->first;
     }
-    make_shared(r, &d);
-    make_x(r, &d);
+    make_shared(r, d);
+    make_x(r, d);
+}
+
+void random_sum_make(struct random_sum *r, uint64_t seed, size_t elements)
+{
+    struct dice d = {seed << 20};
+    memset(r, 0, sizeof *r);
+    r->seed = seed;
+    make_terms(r, &d);
+    r->s.terms = dice_below(&d, 4) ? dice_below(&d, elements + 1) : dice_below(&d, 5);
+    make_rest(r, &d);
+}
+
+void random_sum_make_uniform(struct random_sum *r, uint64_t seed, size_t elements)
+{
+    struct dice d = {seed << 20};
+    memset(r, 0, sizeof *r);
+    r->seed = seed;
+    r->uniform = true;
+    r->s.terms = elements;
+    make_terms(r, &d);
+    make_rest(r, &d);
+    r->column_stride = RANDOM_COLUMNS + dice_below(&d, 3);
+    r->columns = numbers(&d, elements * r->column_stride);
+    if (dice_bits(&d) & 1) {
+        static const uint32_t kinds[] = {3, 0, 4000000000, 1};
+        size_t count = 1 + dice_below(&d, 4);
+        uint32_t *kind = room(elements, sizeof *kind);
+        for (size_t k = 0; k < elements; k++)
+            kind[k] = kinds[dice_below(&d, count)];
+        r->s.kind = kind;
+    }
 }
 
 static void give_back(const void *p)
@@ -144,5 +175,7 @@ void random_sum_free(struct random_sum *r)
     give_back(r->s.shared);
     give_back(r->s.shared_fixed);
     give_back(r->s.touch);
+    give_back(r->s.kind);
+    free(r->columns);
     free(r->block_start);
 }
