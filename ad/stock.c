@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include "common/point.h"
+
 /* pthread_self differs in its middle bits; the product's top bits mix all of them. */
 static unsigned own_place(void)
 {
@@ -18,6 +20,7 @@ void *fadi_stock_take(struct fadi_place *place, unsigned places, unsigned window
         /* relaxed: only a hint that saves an exchange */
         if (!atomic_load_explicit(&p->object, memory_order_relaxed))
             continue;
+        FADI_POINT(stock_take);
         /* acquire, pairs with the release in give: the object's contents */
         void *object = atomic_exchange_explicit(&p->object, NULL, memory_order_acquire);
         if (object)
@@ -35,6 +38,7 @@ bool fadi_stock_give(struct fadi_place *place, unsigned places, unsigned window,
         /* relaxed: only a hint */
         if (atomic_load_explicit(&p->object, memory_order_relaxed))
             continue;
+        FADI_POINT(stock_give);
         /* release, pairs with the acquire in take; relaxed on failure: nothing is read */
         if (atomic_compare_exchange_strong_explicit(&p->object, &empty, object, memory_order_release,
                                                     memory_order_relaxed))

@@ -13,5 +13,10 @@ struct fadi_array *fadi_array_create(uint64_t slots)
 
 void fadi_array_free(struct fadi_array *a)
 {
+#ifdef FAD_STRESS_POINTS
+    /* a thief that still reads here shall not find a task that looks right */
+    for (uint64_t i = 0; a && i <= a->mask; i++)
+        a->slot[i] = FADI_ARRAY_POISON;
+#endif
     free(a);
 }

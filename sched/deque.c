@@ -1,5 +1,6 @@
 #include "sched/deque.h"
 
+#include "common/point.h"
 #include "sched/arch.h"
 
 bool fadi_deque_init(struct fadi_deque *d, uint64_t first, uint64_t slots)
@@ -44,10 +45,12 @@ static bool grow(struct fadi_deque *d, uint64_t top, uint64_t tail)
         fad_task *t = FAD_LOAD(&old->slot[i & old->mask], FAD_RELAXED);
         FAD_STORE(&a->slot[i & a->mask], t, FAD_RELAXED);
     }
+    FADI_POINT(grow_copied);
     FAD_STORE(&d->array, a, FADI_GROW_ARRAY); /* [D10] */
     d->pub.slot = a->slot;
     d->pub.mask = a->mask;
     d->pub.limit = top + slots;
+    FADI_POINT(grow_published);
     retire(d, old);
     return true;
 }
@@ -79,17 +82,20 @@ fad_task *fadi_deque_take(struct fadi_deque *d)
         return FAD_LOAD(&d->pub.slot[i & d->pub.mask], FAD_RELAXED); /* relaxed: own slot */
     }
     (void)FADI_EXCHANGE(&d->pub.bottom, i, FADI_TAKE_BOTTOM); /* [D2] */
+    FADI_POINT(take_bottom);
     top = FAD_LOAD(&d->pub.top, FADI_TAKE_TOP);               /* [D3] */
     if ((int64_t)(i - top) > 0) {
         d->pub.tail = i;
         return FAD_LOAD(&d->pub.slot[i & d->pub.mask], FAD_RELAXED); /* relaxed: own slot */
     }
+    FADI_POINT(take_top);
     /* The last one, or none. Either way top ends up where bottom must go back to: i + 1 would lose tasks if top is
      * further, and a lower value would give them out twice. */
     bool won = top == i && FADI_CAS(&d->pub.top, &top, i + 1, FADI_TAKE_CAS); /* [D4] */
     if (top == i)
         top = i + 1;
     d->pub.tail = top;
+    FADI_POINT(take_restore);
     FAD_STORE(&d->pub.bottom, top, FADI_RESTORE_BOTTOM);                              /* [D11] */
     return won ? FAD_LOAD(&d->pub.slot[i & d->pub.mask], FAD_RELAXED) : NULL; /* relaxed: own slot */
 }
@@ -106,18 +112,24 @@ fad_task *fadi_deque_steal(struct fadi_deque *victim, fad_task *awaited, bool *l
     fad_task *t;
     uint64_t top = FAD_LOAD(&victim->pub.top, FADI_STEAL_TOP); /* [D5] */
     *lost = false;
+    FADI_POINT(steal_top);
     if ((int64_t)(FAD_LOAD(&victim->pub.bottom, FADI_STEAL_BOTTOM) - top) <= 0) /* [D6] */
         return NULL;
     fadi_rcu_lock();
     a = FAD_LOAD(&victim->array, FADI_STEAL_ARRAY); /* [D7] */
+    FADI_POINT(steal_array);
     /* [D8] relaxed: written before [D1], which [D6] has acquired; a value that is overwritten meanwhile is dropped below */
     t = FAD_LOAD(&a->slot[top & a->mask], FAD_RELAXED);
     fadi_rcu_unlock(victim->retired);
+    FADI_POINT(steal_slot);
     /* [J3] top was read before: if the awaited task is still the victim's, so is what lies at top */
     if (awaited && FAD_LOAD(&awaited->state, FADI_STATE_WAIT) != &victim->pub)
         return NULL;
-    if (FADI_CAS(&victim->pub.top, &top, top + 1, FADI_STEAL_CAS)) /* [D9] */
+    FADI_POINT(steal_state);
+    if (FADI_CAS(&victim->pub.top, &top, top + 1, FADI_STEAL_CAS)) { /* [D9] */
+        FADI_POINT(steal_won);
         return t;
+    }
     *lost = true;
     return NULL;
 }

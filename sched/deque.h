@@ -36,6 +36,8 @@ struct fadi_array {
 
 struct fadi_array *fadi_array_create(uint64_t slots);
 void fadi_array_free(struct fadi_array *a);
+/** What a stress build leaves in the slots of a freed array. */
+#define FADI_ARRAY_POISON ((fad_task *)(uintptr_t)0x5a5a5a5a5a5a5a5au)
 
 /** Slots of a new deque, and the most it grows to. */
 #define FADI_DEQUE_FIRST 64

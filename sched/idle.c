@@ -1,4 +1,5 @@
 /* Workers with nothing to do: looking for tasks, and going to sleep. */
+#include "common/point.h"
 #include "sched/arch.h"
 #include "sched/worker.h"
 
@@ -64,8 +65,11 @@ static fad_task *search(struct fadi_worker *w)
         if (fadi_core_threads(core) + 1 > core->cpus && round % 16 == 0)
             sched_yield();
     }
-    if (fadi_lot_found(&core->lot) == 0 && t && fadi_core_visible(core)) /* [P3] */
-        fadi_lot_wake(&core->lot);
+    if (fadi_lot_found(&core->lot) == 0 && t) { /* [P3] */
+        FADI_POINT(search_ended);
+        if (fadi_core_visible(core))
+            fadi_lot_wake(&core->lot);
+    }
     return t;
 }
 
@@ -74,8 +78,10 @@ void fadi_free_retired(struct fadi_core *core)
     struct fadi_array *a = NULL;
     if (FAD_LOAD(&core->retired, FAD_RELAXED)) /* relaxed: only whether there are any */
         a = FADI_EXCHANGE(&core->retired, NULL, FADI_ACQUIRE); /* acquire, pairs with the push: a->next */
-    if (a)
+    if (a) {
+        FADI_POINT(retired_taken);
         fadi_rcu_synchronize(&core->retired);
+    }
     while (a) {
         struct fadi_array *next = a->next;
         fadi_array_free(a);
@@ -88,8 +94,11 @@ static void sleep_once(struct fadi_core *core)
     uint32_t epoch;
     fadi_free_retired(core);
     epoch = fadi_lot_announce(&core->lot); /* [P2] */
-    if (!stopping(core) && !fadi_core_visible(core))
+    FADI_POINT(sleep_announced);
+    if (!stopping(core) && !fadi_core_visible(core)) {
+        FADI_POINT(sleep_decided);
         fadi_lot_wait(&core->lot, epoch);
+    }
     fadi_lot_leave(&core->lot);
 }
 

@@ -1,6 +1,6 @@
 # The scheduler and the folds, compiled for the baseline processor; common/ holds headers that ad/ uses too.
 # One line a file: libbaseline_la_SOURCES += sched/NAME.c
-libbaseline_la_SOURCES += common/fpenv.h
+libbaseline_la_SOURCES += common/fpenv.h common/point.h
 libbaseline_la_SOURCES += sched/arch.h sched/order.h
 libbaseline_la_SOURCES += sched/status.c
 libbaseline_la_SOURCES += sched/cpus.c sched/cpus.h

@@ -1,5 +1,6 @@
 #include "sched/park.h"
 
+#include "common/point.h"
 #include "sched/wait.h"
 
 uint32_t fadi_lot_announce(struct fadi_lot *lot)
@@ -43,6 +44,7 @@ void fadi_lot_wake(struct fadi_lot *lot)
         FAD_LOAD(&lot->searching, FADI_SEARCHING_READ) != 0 ||    /* [P4] */
         !FADI_CAS(&lot->pending, &none, 1, FADI_SEQ_CST))         /* one in flight */
         return;
+    FADI_POINT(wake_decided);
     FADI_ADD(&lot->epoch, 1, FADI_EPOCH_ADD); /* [P5] */
     fadi_wake(&lot->epoch, false);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/fpenv.h"
+#include "common/point.h"
 #include "sched/arch.h"
 #include "sched/cpus.h"
 #include "sched/wait.h"
@@ -93,6 +94,7 @@ static struct fadi_worker *take_guest(struct fadi_core *core)
         /* relaxed: only whether to try */
         if (FAD_LOAD(&w->busy, FAD_RELAXED) == 0 && FADI_CAS(&w->busy, &free_slot, 1, FADI_GUEST_TAKE)) { /* [G1] */
             last_guest = (last_guest + i) % FADI_GUESTS;
+            FADI_POINT(guest_taken);
             note_used(core, at + 1);
             return w;
         }
@@ -126,6 +128,7 @@ static int run_guest(struct fadi_worker *w, int (*fn)(struct fadi_worker *w, voi
     fadi_frame_push(&frame, w);
     rc = fn(w, arg);
     fadi_frame_pop(&frame);
+    FADI_POINT(guest_returning);
     FAD_STORE(&w->busy, 0, FADI_GUEST_GIVE); /* [G2] */
     return rc;
 }

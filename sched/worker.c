@@ -1,6 +1,7 @@
 /* The owner's side: the out-of-line halves of fork and reclaim, and waiting in a join. */
 #include "sched/worker.h"
 
+#include "common/point.h"
 #include "sched/wait.h"
 
 extern inline void fad_fork(fad_worker *w, fad_task *t, int (*fn)(fad_worker *w, void *arg), void *arg);
@@ -20,8 +21,10 @@ bool fad_fork_room(fad_worker *pub, uint64_t tail)
 
 void fadi_publish(struct fadi_worker *w)
 {
-    if (w->core && fadi_deque_publish(&w->deque))
+    if (w->core && fadi_deque_publish(&w->deque)) {
+        FADI_POINT(publish_bottom);
         fadi_lot_wake(&w->core->lot);
+    }
 }
 
 void fad_fork_publish(fad_worker *pub)
@@ -44,6 +47,7 @@ void fadi_execute(struct fadi_worker *w, fad_task *t)
 {
     FAD_STORE(&t->state, &w->deque.pub, FADI_STATE_THIEF); /* [J1] */
     t->status = t->fn(&w->deque.pub, t->arg);
+    FADI_POINT(task_done);
     FAD_STORE(&t->state, FAD_TASK_DONE, FADI_STATE_DONE); /* [J2] */
 }
 
@@ -63,6 +67,7 @@ static void help(struct fadi_worker *w, fad_task *t)
             t->status = FAD_EFORKED;
             break;
         }
+        FADI_POINT(join_state);
         if (thief && fadi_stack_left())
             x = fadi_deque_steal(&worker_of(thief)->deque, t, &lost);
         if (hungry == (x != NULL)) {
