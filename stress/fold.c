@@ -3,7 +3,7 @@
  * Prints pools made, folds, and how many differed in bits, in status or in the failing element; exits with 0 if none
  * did, else 1.
  *     -t threads (0: 1 to 16 in turn)   -s seconds   -r seed */
-#include "stress/sched_stress.h"
+#include "stress/stress.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -133,7 +133,7 @@ static void *call(void *arg)
 int main(int argc, char **argv)
 {
     struct stress s = stress_options(argc, argv);
-    unsigned pools = stress_pools(&s, 0.1, call, NULL);
+    unsigned pools = stress_pools(&s, STRESS_CALLERS, 0.1, call, NULL);
     printf("pools=%u folds=%llu differ=%llu\n", pools, folds, differ);
-    return differ || folds == 0;
+    return stress_end(folds, differ);
 }

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "stress/sched_stress.h"
+#include "stress/stress.h"
 #include "tests/random_sum.h"
 
 static atomic_ullong gradients, failed, differ;
@@ -67,7 +67,7 @@ static void *call_often(void *arg)
 int main(int argc, char **argv)
 {
     struct stress s = stress_options(argc, argv);
-    unsigned pools = stress_pools(&s, 0.2, call_often, NULL);
+    unsigned pools = stress_pools(&s, STRESS_CALLERS, 0.2, call_often, NULL);
     printf("pools=%u failed=%llu gradients=%llu differ=%llu\n", pools, failed, gradients, differ);
-    return differ || gradients == 0;
+    return stress_end(gradients, differ);
 }

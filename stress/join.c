@@ -1,29 +1,34 @@
-/* Every forked task runs exactly once (S2): trees of forks, and bursts of 1 to 64 tasks joined in any order.
- * Prints pools made, items forked, and how many ran never or more than once; exits with 0 if none did, else 1.
- *     -t threads (0: 1 to 16 in turn)   -s seconds   -r seed */
-#include "stress/sched_stress.h"
-
-#include <stdatomic.h>
+/* Forks and joins on a pool, by several application threads: trees, bursts joined in any order, and thousands at once. Every
+ * task is run exactly once (S2), and a worker that waits in a join runs only what descends from the awaited task (S6, S12).
+ *     stress/join [-t workers] [-s seconds] [-r seed] [-w seconds without progress]
+ * ends with    pools=... items=... lost=0 dup=0 unrelated=0 */
+#include "stress/stress.h"
 
 #define BURST 64
 #define BRANCHES 4
 
-struct counters {
-    atomic_ullong items, lost, dup;
-};
+static atomic_ullong items, lost, twice, unrelated;
 
 struct item {
     fad_task task;
     atomic_uint ran;
-    struct counters *counters;
+    const struct item *parent;
     uint64_t seed;
     unsigned depth;
 };
 
 static int run_item(fad_worker *w, void *arg);
 
-/* The places of one level; joined in order, backwards or shuffled, by join or by reclaim. */
-static void join_all(fad_worker *w, struct item *items, size_t n, uint64_t *seed)
+/* What the thread is in; an item that begins on top of it must be below it in the tree. */
+static _Thread_local const struct item *innermost;
+
+static void add(atomic_ullong *counter, unsigned long long n)
+{
+    atomic_fetch_add_explicit(counter, n, memory_order_relaxed); /* relaxed: counters */
+}
+
+/* Those of one level; joined in order, backwards or shuffled, by join or by reclaim. */
+static void join_all(fad_worker *w, struct item *it, size_t n, uint64_t *seed)
 {
     size_t order[BURST], how = stress_below(seed, 8);
     for (size_t i = 0; i < n; i++)
@@ -34,39 +39,55 @@ static void join_all(fad_worker *w, struct item *items, size_t n, uint64_t *seed
         order[j] = t;
     }
     for (size_t i = 0; i < n; i++) {
-        struct item *it = &items[order[i]];
-        int rc = how % 2 ? fad_join(w, &it->task) : fad_reclaim(w, &it->task) ? run_item(w, it) : it->task.status;
-        unsigned ran = atomic_load_explicit(&it->ran, memory_order_relaxed);
-        if (rc != (int)(it->depth + 1) || ran == 0)
-            atomic_fetch_add(&it->counters->lost, 1);
+        struct item *one = &it[order[i]];
+        int rc = how % 2 ? fad_join(w, &one->task) : fad_reclaim(w, &one->task) ? run_item(w, one) : one->task.status;
+        unsigned ran = atomic_load_explicit(&one->ran, memory_order_relaxed);
+        if (rc != (int)(one->depth + 1) || ran == 0)
+            add(&lost, 1);
         if (ran > 1)
-            atomic_fetch_add(&it->counters->dup, 1);
+            add(&twice, 1);
     }
 }
 
-static void fork_all(fad_worker *w, struct counters *c, size_t n, unsigned depth, uint64_t *seed)
+static void fork_one(fad_worker *w, struct item *it, unsigned depth, uint64_t *seed)
 {
-    struct item items[BURST];
-    for (size_t i = 0; i < n; i++) {
-        items[i].ran = 0;
-        items[i].counters = c;
-        items[i].seed = stress_random(seed);
-        items[i].depth = depth;
-        fad_fork(w, &items[i].task, run_item, &items[i]);
-    }
-    join_all(w, items, n, seed);
-    atomic_fetch_add_explicit(&c->items, n, memory_order_relaxed);
+    it->ran = 0;
+    it->parent = innermost;
+    it->seed = stress_random(seed);
+    it->depth = depth;
+    fad_fork(w, &it->task, run_item, it);
+}
+
+static void fork_all(fad_worker *w, size_t n, unsigned depth, uint64_t *seed)
+{
+    struct item it[BURST];
+    for (size_t i = 0; i < n; i++)
+        fork_one(w, &it[i], depth, seed);
+    join_all(w, it, n, seed);
+    add(&items, n);
+}
+
+static bool descends(const struct item *it, const struct item *from)
+{
+    while (it && it != from)
+        it = it->parent;
+    return it == from;
 }
 
 static int run_item(fad_worker *w, void *arg)
 {
     struct item *it = arg;
+    const struct item *outer = innermost;
     uint64_t seed = it->seed;
     atomic_fetch_add_explicit(&it->ran, 1, memory_order_relaxed);
+    if (!descends(it, outer))
+        add(&unrelated, 1);
+    innermost = it;
     if (it->depth)
-        fork_all(w, it->counters, 1 + stress_below(&seed, BRANCHES), it->depth - 1, &seed);
+        fork_all(w, 1 + stress_below(&seed, BRANCHES), it->depth - 1, &seed);
     else if (stress_below(&seed, 256) == 0)
         usleep((useconds_t)stress_below(&seed, 50)); /* thieves come in, sleepers go to sleep */
+    innermost = outer;
     return (int)it->depth + 1;
 }
 
@@ -74,10 +95,10 @@ static int one_body(fad_worker *w, void *arg)
 {
     struct stress_caller *c = arg;
     if (stress_below(&c->seed, 2))
-        fork_all(w, c->user, 1 + stress_below(&c->seed, BRANCHES), 7, &c->seed);
+        fork_all(w, 1 + stress_below(&c->seed, BRANCHES), 7, &c->seed);
     else
         for (int i = 0; i < 20; i++)
-            fork_all(w, c->user, 1 + stress_below(&c->seed, BURST), stress_below(&c->seed, 30) == 0, &c->seed);
+            fork_all(w, 1 + stress_below(&c->seed, BURST), stress_below(&c->seed, 30) == 0, &c->seed);
     return 0;
 }
 
@@ -86,18 +107,15 @@ static int flood(fad_worker *w, void *arg)
 {
     struct stress_caller *c = arg;
     size_t n = 1 + stress_below(&c->seed, 5000);
-    struct item *items = calloc(n, sizeof *items);
-    for (size_t i = 0; items && i < n; i++) {
-        items[i].counters = c->user;
-        items[i].seed = stress_random(&c->seed);
-        fad_fork(w, &items[i].task, run_item, &items[i]);
-    }
-    for (size_t i = items ? n : 0; i > 0;) {
+    struct item *it = calloc(n, sizeof *it);
+    for (size_t i = 0; it && i < n; i++)
+        fork_one(w, &it[i], 0, &c->seed);
+    for (size_t i = it ? n : 0; i > 0;) {
         size_t m = i < BURST ? i : BURST;
-        join_all(w, items + (i -= m), m, &c->seed);
+        join_all(w, it + (i -= m), m, &c->seed);
     }
-    atomic_fetch_add(&((struct counters *)c->user)->items, items ? n : 0);
-    free(items);
+    add(&items, it ? n : 0);
+    free(it);
     return 0;
 }
 
@@ -105,7 +123,9 @@ static void *call(void *arg)
 {
     struct stress_caller *c = arg;
     do {
-        (void)fad_pool_run(c->pool, stress_below(&c->seed, 10) ? one_body : flood, c);
+        if (fad_pool_run(c->pool, stress_below(&c->seed, 10) ? one_body : flood, c))
+            add(&lost, 1);
+        stress_progress();
         if (stress_below(&c->seed, 4) == 0)
             usleep((useconds_t)stress_below(&c->seed, 200));
     } while (stress_now() < c->until);
@@ -115,8 +135,7 @@ static void *call(void *arg)
 int main(int argc, char **argv)
 {
     struct stress s = stress_options(argc, argv);
-    struct counters counters = {0};
-    unsigned pools = stress_pools(&s, 0.1, call, &counters);
-    printf("pools=%u items=%llu lost=%llu dup=%llu\n", pools, counters.items, counters.lost, counters.dup);
-    return counters.lost || counters.dup || counters.items == 0;
+    unsigned pools = stress_pools(&s, STRESS_CALLERS, 0.1, call, NULL);
+    printf("pools=%u items=%llu lost=%llu dup=%llu unrelated=%llu\n", pools, items, lost, twice, unrelated);
+    return stress_end(items, lost + twice + unrelated);
 }
