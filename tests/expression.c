@@ -103,9 +103,8 @@ static void carry(const struct step *s, const struct rule *rule, long double (*g
     }
 }
 
-/* Adds what the partials change by when the operands move by their errors: twice the larger change, since bounds of first
- * order are all that is asked for, and the resolution of long double. */
-static void add_spread(const struct step *s, const long double *operand, const long double *error, struct rule *rule)
+/* Twice the larger change, since bounds of first order are all that is asked for, and the resolution of long double. */
+void rule_spread(const struct step *s, const long double *operand, const long double *error, struct rule *rule)
 {
     long double moved[EXPRESSION_OPERANDS];
     struct rule up, down;
@@ -125,8 +124,7 @@ static void add_spread(const struct step *s, const long double *operand, const l
     }
 }
 
-/* Whether it may have chosen the other operand: because the two numbers compared are closer than their errors. */
-static bool unclear_choice(const struct step *s, const struct rule *rule, const long double *v_error)
+bool rule_unclear(const struct step *s, const struct rule *rule, const long double *v_error)
 {
     bool same = s->count > 1 && s->operand[0] == s->operand[1];
     long double near = s->count ? v_error[s->operand[0]] + v_error[s->operand[s->count > 1]] : 0;
@@ -170,11 +168,11 @@ static bool one_step(const struct step *s, struct registers *r, unsigned to, boo
     for (unsigned k = 0; k < s->count; k++)
         lost += fabsl(rule.partial[k]) * error[k];
     if (any) {
-        add_spread(s, operand, error, &rule);
+        rule_spread(s, operand, error, &rule);
         r->v[to] = rule.value;
     }
     carry(s, &rule, r->g, r->a, r->e, to);
-    bool clear = !unclear_choice(s, &rule, r->v_error) && lost <= 1e-7L;
+    bool clear = !rule_unclear(s, &rule, r->v_error) && lost <= 1e-7L;
     r->v_error[to] = clear || any ? lost + rule.value_loss : INFINITY;
     return clear;
 }

@@ -53,6 +53,10 @@ struct rule {
     long double nearness; /* of the two numbers that a choice was made by; otherwise infinite */
 };
 void rule_of(const struct step *s, const long double *operand, struct rule *rule);
+/* Adds to the partials' losses what they change by when operands move by their errors. */
+void rule_spread(const struct step *s, const long double *operand, const long double *error, struct rule *rule);
+/* Whether it may choose the other operand: the two numbers that it compares are closer than their errors. */
+bool rule_unclear(const struct step *s, const struct rule *rule, const long double *register_error);
 
 struct reference {
     long double value, value_error; /* value_error is infinite where a choice may have gone the other way */

@@ -18,7 +18,7 @@ tests_readers_SOURCES = tests/readers.c tests/damage.c tests/damage.h examples/t
 
 # derivatives: what several of their tests use
 ad_support = tests/ad_support.c tests/ad_support.h
-expressions = tests/expression.c tests/expression.h tests/expression_random.c tests/expression_rules.c
+expressions = tests/expression_second.c tests/expression_second.h tests/expression.c tests/expression.h tests/expression_random.c tests/expression_rules.c
 unit_tests += tests/real tests/tape tests/nary tests/taped tests/accumulate
 tests_real_SOURCES = tests/real.c $(ad_support)
 tests_tape_SOURCES = tests/tape.c $(ad_support)

@@ -125,30 +125,28 @@ size_t random_sum_count(const struct random_sum *r, size_t k)
 
 /* ---- Calls ---- */
 
-/* A description for one call: several threads may have r. */
-static struct random_sum own_copy(const struct random_sum *r, fad_pool *pool)
+void random_sum_describe(const struct random_sum *r, fad_pool *pool, struct fad_failure *why, struct random_sum *own)
 {
-    struct random_sum own = *r;
-    own.pool = pool;
-    own.s.term = term;
-    return own;
+    *own = *r;
+    own->pool = pool;
+    own->s.term = term;
+    own->s.user = own;
+    own->s.failure = why;
 }
 
 int random_sum_value(const struct random_sum *r, fad_pool *pool, double *value, struct fad_failure *why)
 {
-    struct random_sum own = own_copy(r, pool);
-    own.s.user = &own;
-    own.s.failure = why;
+    struct random_sum own;
+    random_sum_describe(r, pool, why, &own);
     return fad_sum_value(pool, &own.s, value);
 }
 
 int random_sum_gradient(const struct random_sum *r, fad_pool *pool, double *value, double *shared, double *x,
                         struct fad_failure *why)
 {
-    struct random_sum own = own_copy(r, pool);
+    struct random_sum own;
     struct fad_block *blocks = NULL;
-    own.s.user = &own;
-    own.s.failure = why;
+    random_sum_describe(r, pool, why, &own);
     if (r->s.x_blocks) {
         blocks = malloc((r->s.terms + 1) * sizeof *blocks);
         for (size_t k = 0; blocks && k < r->s.terms; k++) {
@@ -165,9 +163,8 @@ int random_sum_gradient(const struct random_sum *r, fad_pool *pool, double *valu
 int random_sum_terms(const struct random_sum *r, fad_pool *pool, double *values, double *gradients,
                      struct fad_failure *why)
 {
-    struct random_sum own = own_copy(r, pool);
-    own.s.user = &own;
-    own.s.failure = why;
+    struct random_sum own;
+    random_sum_describe(r, pool, why, &own);
     return fad_sum_terms(pool, &own.s, values, gradients);
 }
 
@@ -235,6 +232,14 @@ static void to_own(const struct element *e, size_t j, long double number, long d
         put(e->gx + place + j, number, size, loss);
 }
 
+/* The expression's inputs. */
+static void take_inputs(const struct element *e, const struct choice *c, double *in)
+{
+    for (unsigned j = 0; j < EXPRESSION_INPUTS; j++)
+        in[j] = c->at[j] == SIZE_MAX ? plain_input(NULL, e->r, c, e->k, j).value
+                                     : c->own[j] ? e->x[c->at[j]] : e->r->s.shared[parameter(e, c->at[j])];
+}
+
 /* Value o of one element. Returns its operands. */
 static unsigned one_value(const struct element *e, const struct choice *c, struct exact *value)
 {
@@ -242,9 +247,7 @@ static unsigned one_value(const struct element *e, const struct choice *c, struc
     const double *shared = r->s.shared;
     double in[EXPRESSION_INPUTS];
     struct reference ref;
-    for (unsigned j = 0; j < EXPRESSION_INPUTS; j++)
-        in[j] = c->at[j] == SIZE_MAX ? plain_input(NULL, r, c, e->k, j).value
-                                     : c->own[j] ? e->x[c->at[j]] : shared[parameter(e, c->at[j])];
+    take_inputs(e, c, in);
     (r->uniform ? expression_reference_any : expression_reference)(r->expression + c->expression[e->o], in, &ref);
     double factor = 1;
     if (e->o == 0 && nested_at(r, e->k + r->k_offset))
@@ -291,4 +294,36 @@ unsigned random_sum_exact(const struct random_sum *r, struct exact *value, struc
         }
     }
     return edges;
+}
+
+/* Only expressions are not linear in what is shared. */
+static bool second_of(const struct element *e, const struct choice *c, const double *direction)
+{
+    const struct fad_sum *s = &e->r->s;
+    double in[EXPRESSION_INPUTS], along[EXPRESSION_INPUTS] = {0};
+    struct second second;
+    take_inputs(e, c, in);
+    for (unsigned j = 0; j < EXPRESSION_INPUTS; j++) {
+        size_t p = c->at[j] == SIZE_MAX || c->own[j] ? SIZE_MAX : parameter(e, c->at[j]);
+        if (p != SIZE_MAX && !(s->shared_fixed && s->shared_fixed[p]))
+            along[j] = direction[p];
+    }
+    expression_second(e->r->expression + c->expression[e->o], in, along, &second);
+    for (unsigned j = 0; j < EXPRESSION_INPUTS; j++)
+        if (c->at[j] != SIZE_MAX && !c->own[j])
+            to_shared(e, c->at[j], second.product[j], second.size[j], second.loss[j]);
+    return second.clear;
+}
+
+bool random_sum_exact_second(const struct random_sum *r, const double *direction, struct exact *product)
+{
+    const struct fad_sum *s = &r->s;
+    bool clear = true;
+    for (size_t k = s->first; k < s->first + r->n; k++) {
+        struct element e = {r, k, 0, random_sum_count(r, k), own_numbers(r, k), product, NULL};
+        struct choice c = choose(r, k + r->k_offset, s->touch ? s->touch_count : s->shared_count, e.own);
+        for (; e.o < r->y_count; e.o++)
+            clear &= second_of(&e, &c, direction);
+    }
+    return clear;
 }

@@ -3,7 +3,7 @@
 #ifndef TESTS_RANDOM_SUM_H
 #define TESTS_RANDOM_SUM_H
 
-#include "tests/expression.h"
+#include "tests/expression_second.h"
 
 enum { RANDOM_EXPRESSIONS = 3, RANDOM_WEIGHTS = 40, RANDOM_CODES = 100, RANDOM_COLUMNS = 3 };
 
@@ -14,8 +14,8 @@ struct random_sum {
     double weights[RANDOM_WEIGHTS];
     size_t n, y_count;   /* elements summed, values of each */
     size_t x_size;       /* doubles of an x gradient, all values together */
-    bool uniform;          /* elements of the same kind do the same operations */
-    double *columns;       /* then: what terms take by fad_data, element k's numbers at k * column_stride */
+    bool uniform;        /* elements of the same kind do the same operations */
+    double *columns;     /* then: what terms take by fad_data, element k's numbers at k * column_stride */
     size_t column_stride;
     size_t *block_start; /* x_blocks: where each block's gradient is in it; SIZE_MAX: not wanted */
 
@@ -35,6 +35,8 @@ void random_sum_make(struct random_sum *r, uint64_t seed, size_t elements);
 void random_sum_make_uniform(struct random_sum *r, uint64_t seed, size_t elements);
 void random_sum_free(struct random_sum *r);
 
+/* The description of one call, in own, for which several threads may have r: own.s. */
+void random_sum_describe(const struct random_sum *r, fad_pool *pool, struct fad_failure *why, struct random_sum *own);
 /* The calls; x is x_size doubles and may be NULL, as all outputs. Several threads may call at once. */
 int random_sum_value(const struct random_sum *r, fad_pool *pool, double *value, struct fad_failure *why);
 int random_sum_gradient(const struct random_sum *r, fad_pool *pool, double *value, double *shared, double *x,
@@ -53,6 +55,10 @@ struct exact {
 };
 /* value[y_count], shared[y_count * P], x[x_size]; zero at first. Returns the most operands that a term has. */
 unsigned random_sum_exact(const struct random_sum *r, struct exact *value, struct exact *shared, struct exact *x);
+
+/* Second derivatives in the shared parameters times a direction: product[y_count * P], zero at first. For sums that do not
+ * nest. False: a choice in some term may go either way, and the numbers mean nothing. */
+bool random_sum_exact_second(const struct random_sum *r, const double *direction, struct exact *product);
 
 /* One call's outputs. */
 struct outputs {
