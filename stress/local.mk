@@ -21,10 +21,14 @@ libstress_la_LIBADD = libpointsad.la libpoints.la
 stress_libs = libstress.la $(dependency_libs)
 
 stress_programs =
-stress_programs += stress/deque stress/join stress/fold
+stress_programs += stress/deque stress/join stress/sleep stress/callers stress/fold stress/nest stress/process
 stress_deque_LDADD = $(stress_libs)
 stress_join_LDADD = $(stress_libs)
+stress_sleep_LDADD = $(stress_libs)
+stress_callers_LDADD = $(stress_libs)
 stress_fold_LDADD = $(stress_libs)
+stress_nest_LDADD = $(stress_libs)
+stress_process_LDADD = $(stress_libs)
 stress_programs += stress/gradient
 stress_gradient_SOURCES = stress/gradient.c $(random_sums) $(ad_support)
 stress_gradient_LDADD = $(stress_libs)

@@ -17,14 +17,20 @@
 #include <foldad/fold.h>
 
 /* Sanitizers make everything some ten times slower. */
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define STRESS_SLOWER 10
+#if defined(__SANITIZE_THREAD__)
+#define STRESS_TSAN 1
+#elif defined(__SANITIZE_ADDRESS__)
+#define STRESS_ASAN 1
 #elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#if __has_feature(thread_sanitizer)
+#define STRESS_TSAN 1
+#elif __has_feature(address_sanitizer)
+#define STRESS_ASAN 1
+#endif
+#endif
+#if defined(STRESS_TSAN) || defined(STRESS_ASAN)
 #define STRESS_SLOWER 10
-#endif
-#endif
-#ifndef STRESS_SLOWER
+#else
 #define STRESS_SLOWER 1
 #endif
 
