@@ -133,12 +133,21 @@ static int memory_of(const struct contender *c, size_t n, double *bytes)
     return rc;
 }
 
+static int uniform_logistic(void *problem, unsigned workers, double *out)
+{
+    struct fad_sum s = user_logistic_sum(problem);
+    s.uniform = true;
+    return fad_sum_gradient(bench_pool(workers), &s, out, out + 1, NULL);
+}
+
 void bench_grad_logistic_memory(struct bench *b)
 {
     static const size_t sizes[] = {10000, 100000, 1000000};
     const struct contender list[] = {
         {"foldad", user_logistic, 1},
         {"foldad", user_logistic, b->options.workers},
+        {"foldad_uniform", uniform_logistic, 1},
+        {"foldad_uniform", uniform_logistic, b->options.workers},
         {"adolc", adolc_logistic, 1},
         {"adolc_whole", adolc_logistic_whole, 1},
         {"sacado", sacado_logistic, 1},

@@ -67,6 +67,30 @@ static void bits_depend_on_the_description(void **state)
     }
 }
 
+/* fad_sum_terms: each row is the sum over that element alone. */
+static void terms_are_right(void **state)
+{
+    struct dice d = {64};
+    (void)state;
+    for (uint64_t seed = 1; seed <= SUMS / 2; seed++) {
+        struct random_sum r;
+        random_sum_make_uniform(&r, 8000 + seed, size_of(seed));
+        size_t width = r.y_count * r.s.shared_count, first = r.s.first, n = r.n;
+        double *values = calloc(n * r.y_count + 1, sizeof *values), *gradients = calloc(n * width + 1, sizeof *gradients);
+        r.s.uniform = true;
+        assert_int_equal(random_sum_terms(&r, pool_with(1 + seed % 4), values, gradients, NULL), 0);
+        for (unsigned i = 0; n && i < 8; i++) {
+            size_t row = dice_below(&d, n);
+            r.s.first = first + row;
+            r.s.count = r.n = 1;
+            check_outputs(&r, &(struct outputs){values + row * r.y_count, gradients + row * width, NULL, 0});
+        }
+        free(values);
+        free(gradients);
+        random_sum_free(&r);
+    }
+}
+
 /* ---- values that are not finite ---- */
 
 static bool is_canonical(double v)
@@ -143,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_are_right),
         cmocka_unit_test(bits_depend_on_the_description),
+        cmocka_unit_test(terms_are_right),
         cmocka_unit_test(bad_elements_keep_to_themselves),
     };
     return cmocka_run_group_tests(tests, NULL, end_pools);

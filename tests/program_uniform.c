@@ -96,6 +96,55 @@ static void terms_that_fail(void **state)
     }
 }
 
+/* Elements that are wrong in the description: the lowest one is told, whatever runs. */
+static void elements_that_are_wrong(void **state)
+{
+    enum { N = 300, FIRST = 77, SECOND = 200 };
+    uint32_t touch[N * UNEVEN_SHARED];
+    struct fad_block blocks[N];
+    (void)state;
+    for (int way = 0; way < 2; way++) {
+        struct uneven_sum u = uneven_sum(&even_terms[2], N);
+        struct fad_failure why;
+        for (size_t i = 0; i < N * UNEVEN_SHARED; i++)
+            touch[i] = (uint32_t)(i % UNEVEN_SHARED);
+        for (size_t k = 0; k < N; k++)
+            blocks[k] = (struct fad_block){u.data + k * UNEVEN_OWN, UNEVEN_OWN, NULL};
+        touch[FIRST * UNEVEN_SHARED] = touch[SECOND * UNEVEN_SHARED + 1] = UNEVEN_SHARED;
+        blocks[FIRST].data = blocks[SECOND].data = NULL;
+        u.s.touch = way == 0 ? touch : NULL;
+        u.s.touch_count = way == 0 ? UNEVEN_SHARED : 0;
+        u.s.x_blocks = way == 1 ? blocks : NULL;
+        u.s.uniform = true;
+        u.s.failure = &why;
+        for (unsigned workers = 1; workers <= 4; workers++) {
+            pattern_fill(&u.value, sizeof u.value);
+            assert_int_equal(uneven_gradient(&u, pool_with(workers)), FAD_EINVAL);
+            assert_int_equal(why.status, FAD_EINVAL);
+            assert_int_equal(why.index, FIRST);
+            assert_int_equal(why.code, 0);
+            assert_true(pattern_intact(&u.value, sizeof u.value));
+        }
+        uneven_end(&u);
+    }
+}
+
+/* Elements may overlap as long as nobody wants their gradients. */
+static void elements_that_overlap(void **state)
+{
+    struct uneven_sum u = uneven_sum(&even_terms[3], 300), e = uneven_sum(&even_terms[3], 300);
+    (void)state;
+    u.s.shared = e.s.shared = u.parameters;
+    u.s.x_stride = e.s.x_stride = 1;
+    u.s.uniform = true;
+    assert_int_equal(fad_sum_gradient(pool_with(2), &u.s, &u.value, u.shared, NULL), 0);
+    assert_int_equal(fad_sum_gradient(NULL, &e.s, &e.value, e.shared, NULL), 0);
+    assert_true(same_bits(&u.value, &e.value, sizeof e.value) && same_bits(u.shared, e.shared, sizeof e.shared));
+    assert_int_equal(fad_sum_gradient(pool_with(2), &u.s, &u.value, u.shared, u.x), FAD_EINVAL);
+    uneven_end(&u);
+    uneven_end(&e);
+}
+
 static int end_pools(void **state)
 {
     (void)state;
@@ -108,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(broken_promises_are_noticed), cmocka_unit_test(kept_promises_too),
         cmocka_unit_test(user_data_that_change), cmocka_unit_test(terms_that_fail),
+        cmocka_unit_test(elements_that_are_wrong), cmocka_unit_test(elements_that_overlap),
     };
     return cmocka_run_group_tests(tests, NULL, end_pools);
 }

@@ -56,7 +56,7 @@ bool check_outputs(const struct random_sum *r, const struct outputs *o)
         check_number("value", r->seed, i, o->value[i], value + i, gamma);
     for (size_t i = 0; i < shared; i++)
         check_number("shared", r->seed, i, o->shared[i], value + r->y_count + i, gamma);
-    for (size_t i = 0; i < r->x_size; i++)
+    for (size_t i = 0; o->x && i < r->x_size; i++)
         if (!in_no_element(r, i))
             check_number("x", r->seed, i, o->x[i], x + i, gamma);
         else if (!pattern_intact(o->x + i, sizeof(double)))

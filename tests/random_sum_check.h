@@ -10,7 +10,7 @@
 
 #include "tests/random_sum.h"
 
-/* All outputs are within the bound, and what belongs to no element has the pattern. False: the first value's bound says
+/* All outputs (o->x may be NULL) are within the bound, and what belongs to no element has the pattern. False: the first value's bound says
  * nothing, because a choice in a term may go either way. */
 bool check_outputs(const struct random_sum *r, const struct outputs *o);
 
