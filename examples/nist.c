@@ -9,13 +9,11 @@
  *     ./nist data/Misra1a.dat data/Thurber.dat */
 #define _POSIX_C_SOURCE 200809L
 #include "common.h"
-#include "nist_file.h"
 #include "nist_models.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static const struct program program = {
@@ -56,45 +54,6 @@ struct fit {
     bool good;
 };
 
-static const struct nist_model *model_of(const char *name)
-{
-    const struct nist_model *model = nist_models;
-    while (model->name != NULL && strcmp(model->name, name) != 0)
-        model++;
-    return model->name != NULL ? model : NULL;
-}
-
-static bool unknown_model(const char *path, const struct nist_set *set, struct complaint *complaint)
-{
-    char known[256] = "";
-    for (const struct nist_model *m = nist_models; m->name != NULL; m++) {
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", m->name);
-    }
-    return text_complain(complaint, path, set->name_line, "no model for data set '%s'; there is one for %s", set->name,
-                         known);
-}
-
-/* The file's own counts have to be those of the model, and log y has to exist. */
-static bool choose_model(const char *path, struct fit *fit, struct complaint *complaint)
-{
-    const struct nist_set *set = &fit->set;
-    const struct nist_model *model = fit->model = model_of(set->name);
-    if (model == NULL)
-        return unknown_model(path, set, complaint);
-    if (set->parameters != model->parameters || set->predictors != model->predictors)
-        return text_complain(complaint, path, set->name_line,
-                             "%s has %zu parameters and %zu predictors, the file %zu and %zu", model->name,
-                             model->parameters, model->predictors, set->parameters, set->predictors);
-    for (size_t i = 0; model->log_response && i < set->observations; i++) {
-        double y = set->rows[i * (1 + set->predictors)];
-        if (!(y > 0))
-            return text_complain(complaint, path, set->data_line + i, "y is %.17g, but the model takes its logarithm",
-                                 y);
-    }
-    return true;
-}
-
 static double norm(size_t count, const double *scale, const double *v)
 {
     double sum = 0;
@@ -110,8 +69,8 @@ static int evaluate(fad_pool *pool, const struct fit *fit, struct result *result
     const struct nist_set *set = &fit->set;
     struct fad_failure failure;
     struct fad_sum sum = {.terms = set->observations, .shared_count = set->parameters, .shared = result->parameter,
-                          .x = set->rows, .x_count = 1 + set->predictors, .term = fit->model->term, .uniform = true,
-                          .failure = &failure};
+                          .x = set->rows, .x_count = 1 + set->predictors, .term = nist_square, .user = (void *)fit->model,
+                          .uniform = true, .failure = &failure};
     int status = fad_sum_gradient(pool, &sum, &result->rss, result->gradient, NULL);
     if (status != FAD_OK)
         return failed(&program, set->name, status, &failure);
@@ -201,7 +160,7 @@ static int read_all(char *const *paths, size_t count, struct fit *fits)
 {
     struct complaint complaint;
     for (size_t i = 0; i < count; i++)
-        if (!nist_load(paths[i], &fits[i].set, &complaint) || !choose_model(paths[i], &fits[i], &complaint)) {
+        if (!nist_load_with_model(paths[i], &fits[i].set, &fits[i].model, &complaint)) {
             fprintf(stderr, "%s\n", complaint.text);
             return EXIT_INPUT;
         }

@@ -1,6 +1,9 @@
 /* See nist_models.h. b is counted from 0 here: b[0] is NIST's b1. */
 #include "nist_models.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #define TERM(name) \
     static int name(fad_tape *t, size_t k, const fad_real *b, const fad_real *x, fad_real *y, void *user)
 
@@ -13,10 +16,9 @@ static fad_real polynomial(fad_tape *t, fad_real x, size_t count, const fad_real
     return sum;
 }
 
-/* The square of what the model leaves of the response. */
 static int residual(fad_tape *t, fad_real response, fad_real predicted, fad_real *y)
 {
-    *y = fad_square(t, fad_sub(t, response, predicted));
+    *y = fad_sub(t, response, predicted);
     return 0;
 }
 
@@ -142,3 +144,59 @@ const struct nist_model nist_models[] = {
     {"Thurber", CUBIC, 7, 1, false, cubic},
     {0},
 };
+
+int nist_square(fad_tape *t, size_t k, const fad_real *b, const fad_real *x, fad_real *y, void *user)
+{
+    const struct nist_model *model = user;
+    fad_real left;
+    int code = model->residual(t, k, b, x, &left, NULL);
+    if (code == 0)
+        *y = fad_square(t, left);
+    return code;
+}
+
+static bool unknown_model(const char *path, const struct nist_set *set, struct complaint *complaint)
+{
+    char known[256] = "";
+    for (const struct nist_model *m = nist_models; m->name != NULL; m++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", m->name);
+    }
+    return text_complain(complaint, path, set->name_line, "no model for data set '%s'; there is one for %s", set->name,
+                         known);
+}
+
+/* The file's own counts have to be those of the model, and log y has to exist. */
+static bool fits(const char *path, const struct nist_set *set, const struct nist_model *model,
+                 struct complaint *complaint)
+{
+    if (set->parameters != model->parameters || set->predictors != model->predictors)
+        return text_complain(complaint, path, set->name_line,
+                             "%s has %zu parameters and %zu predictors, the file %zu and %zu", model->name,
+                             model->parameters, model->predictors, set->parameters, set->predictors);
+    for (size_t i = 0; model->log_response && i < set->observations; i++) {
+        double y = set->rows[i * (1 + set->predictors)];
+        if (!(y > 0))
+            return text_complain(complaint, path, set->data_line + i, "y is %.17g, but the model takes its logarithm",
+                                 y);
+    }
+    return true;
+}
+
+bool nist_load_with_model(const char *path, struct nist_set *set, const struct nist_model **model,
+                          struct complaint *complaint)
+{
+    struct nist_set read;
+    if (!nist_load(path, &read, complaint))
+        return false;
+    const struct nist_model *found = nist_models;
+    while (found->name != NULL && strcmp(found->name, read.name) != 0)
+        found++;
+    if (found->name == NULL ? unknown_model(path, &read, complaint) : fits(path, &read, found, complaint)) {
+        *set = read;
+        *model = found;
+        return true;
+    }
+    nist_release(&read);
+    return false;
+}
