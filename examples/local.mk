@@ -4,11 +4,12 @@
 examples_common = examples/common.c examples/common.h examples/text.c examples/text.h
 
 noinst_PROGRAMS += examples/nist
-examples_nist_SOURCES = examples/nist.c $(examples_common) examples/nist_file.c examples/nist_file.h \
-	examples/nist_models.c examples/nist_models.h
+nist_sources = examples/nist_models.c examples/nist_models.h examples/nist_file.c examples/nist_file.h
+examples_nist_SOURCES = examples/nist.c $(examples_common) $(nist_sources)
 
 noinst_PROGRAMS += examples/gmm
-examples_gmm_SOURCES = examples/gmm.c $(examples_common) examples/gmm_file.c examples/gmm_file.h
+gmm_sources = examples/gmm_model.c examples/gmm_model.h examples/gmm_file.c examples/gmm_file.h
+examples_gmm_SOURCES = examples/gmm.c $(examples_common) $(gmm_sources)
 
 noinst_PROGRAMS += examples/models
 examples_models_SOURCES = examples/models.c $(examples_common) examples/model_file.c examples/model_file.h \
