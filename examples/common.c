@@ -3,6 +3,7 @@
 #include "text.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,15 +56,23 @@ bool option_number(const struct program *program, char option, const char *argum
     return false;
 }
 
-int option_other(const struct program *program, int got, int letter)
+int option_next(int argc, char **argv, const char *letters)
+{
+    static const struct option help[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    return getopt_long(argc, argv, letters, help, NULL);
+}
+
+int option_other(const struct program *program, int got, char *const *argv)
 {
     if (got == 'h') {
         fputs(program->help, stdout);
         return fflush(stdout) == 0 ? EXIT_RIGHT : EXIT_WRONG;
     }
     if (got == ':')
-        return refuse(program, "option -%c lacks its value", letter);
-    return refuse(program, "unknown option -%c", letter);
+        return refuse(program, "option -%c lacks its value", optopt);
+    if (strncmp(argv[optind - 1], "--", 2) == 0)
+        return refuse(program, "unknown option %s", argv[optind - 1]);
+    return refuse(program, "unknown option -%c", optopt);
 }
 
 bool open_pool(const struct program *program, size_t workers, fad_pool **pool)

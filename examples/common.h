@@ -26,9 +26,11 @@ bool option_count(const struct program *program, char option, const char *argume
 /** A finite number, nothing else. False: complained about. */
 bool option_number(const struct program *program, char option, const char *argument, double *value);
 
-/** For what getopt returns beside a program's own options (the list of options starts with ":"). Returns the exit
- * code. */
-int option_other(const struct program *program, int got, int letter);
+/** getopt with the program's letters, which start with ":", and --help besides, which is 'h'. */
+int option_next(int argc, char **argv, const char *letters);
+
+/** For what option_next gives beside a program's own options. Returns the exit code. */
+int option_other(const struct program *program, int got, char *const *argv);
 
 /** A pool of that many workers; 0: the library's default. False: complained about. */
 bool open_pool(const struct program *program, size_t workers, fad_pool **pool);

@@ -21,7 +21,7 @@ static const struct program program = {
     "Objective and gradient of a Gaussian mixture in the format of ADBench. FILE.ref beside FILE.txt (a value, then\n"
     "the gradient, one number a line) is what the results are checked against.\n"
     "  -w WORKERS  threads that compute, the calling one included; default: FAD_WORKERS, or what the process may use\n"
-    "  -h          this text\n"
+    "  -h, --help  this text\n"
     "exit code: 0; 1 results that do not agree with the reference, or a failure; 2 a wrong option or a damaged file\n"};
 
 /* What is allowed between results and reference: of the value relative, of a component c relative to max(1, |c|). */
@@ -164,9 +164,9 @@ static int run(size_t workers, const char *path)
 int main(int argc, char **argv)
 {
     size_t workers = 0;
-    for (int got; (got = getopt(argc, argv, ":w:h")) != -1;) {
+    for (int got; (got = option_next(argc, argv, ":w:h")) != -1;) {
         if (got != 'w')
-            return option_other(&program, got, optopt);
+            return option_other(&program, got, argv);
         if (!option_count(&program, 'w', optarg, 1, FAD_WORKERS_MAX, &workers))
             return EXIT_INPUT;
     }

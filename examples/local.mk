@@ -15,4 +15,13 @@ noinst_PROGRAMS += examples/models
 examples_models_SOURCES = examples/models.c $(examples_common) examples/model_file.c examples/model_file.h \
 	examples/model_check.c examples/model_check.h
 
+# where GSL and NLopt are
+if HAVE_FIT
+noinst_PROGRAMS += examples/fit
+endif
+examples_fit_SOURCES = examples/fit.c examples/fit.h examples/fit_nist.c examples/fit_gmm.c \
+	examples/progress.c examples/progress.h $(examples_common) $(nist_sources) $(gmm_sources)
+examples_fit_CPPFLAGS = $(AM_CPPFLAGS) $(GSL_CFLAGS) $(NLOPT_CFLAGS)
+examples_fit_LDADD = $(LDADD) $(GSL_LIBS) $(NLOPT_LIBS)
+
 EXTRA_DIST += examples/data

@@ -24,7 +24,7 @@ static const struct program program = {
     "  -w WORKERS  threads that compute, the calling one included; default: FAD_WORKERS, or what the process may use\n"
     "  -n MODELS   how many models to generate, always the same ones; default: 10000\n"
     "  -x X        where to evaluate them; default: 0.25\n"
-    "  -h          this text\n"
+    "  -h, --help  this text\n"
     "FILE.csv: a first line kind,height,centre,width,mixing, then a model a line; kind is gauss, lorentz or\n"
     "voigt (which alone has a mixing).\n"
     "exit code: 0; 1 derivatives that do not agree with the closed forms, or a failure; 2 a wrong option or file\n"};
@@ -162,7 +162,7 @@ static int run(const struct options *o, struct model *models)
 static bool read_options(int argc, char **argv, struct options *o, int *code)
 {
     *code = EXIT_INPUT;
-    for (int got; (got = getopt(argc, argv, ":w:n:x:h")) != -1;) {
+    for (int got; (got = option_next(argc, argv, ":w:n:x:h")) != -1;) {
         bool good = true;
         if (got == 'w')
             good = option_count(&program, 'w', optarg, 1, FAD_WORKERS_MAX, &o->workers);
@@ -171,7 +171,7 @@ static bool read_options(int argc, char **argv, struct options *o, int *code)
         else if (got == 'x')
             good = option_number(&program, 'x', optarg, &o->x);
         else {
-            *code = option_other(&program, got, optopt);
+            *code = option_other(&program, got, argv);
             good = false;
         }
         if (!good)

@@ -22,7 +22,7 @@ static const struct program program = {
     "Residual sums of squares and their gradients at the certified parameters and at both starting points of\n"
     "nonlinear regression files of NIST StRD (https://www.itl.nist.gov/div898/strd/).\n"
     "  -w WORKERS  threads that compute, the calling one included; default: FAD_WORKERS, or what the process may use\n"
-    "  -h          this text\n"
+    "  -h, --help  this text\n"
     "exit code: 0; 1 a sum that does not agree with the file, or a failure; 2 a wrong option or a damaged file\n"};
 
 enum { CERTIFIED, START_1, START_2, POINTS };
@@ -184,9 +184,9 @@ static int run(size_t workers, char *const *paths, size_t count, struct fit *fit
 int main(int argc, char **argv)
 {
     size_t workers = 0;
-    for (int got; (got = getopt(argc, argv, ":w:h")) != -1;) {
+    for (int got; (got = option_next(argc, argv, ":w:h")) != -1;) {
         if (got != 'w')
-            return option_other(&program, got, optopt);
+            return option_other(&program, got, argv);
         if (!option_count(&program, 'w', optarg, 1, FAD_WORKERS_MAX, &workers))
             return EXIT_INPUT;
     }

@@ -18,6 +18,13 @@ AC_DEFUN([FAD_CHECK_CMOCKA], [
     FAD_OPTIONAL([CMOCKA])
 ])
 
+# FAD_CHECK_SOLVERS: what examples/fit solves with. It is built where both are there.
+AC_DEFUN([FAD_CHECK_SOLVERS], [
+    PKG_CHECK_MODULES([GSL], [gsl >= 2.2], [have_gsl=yes], [have_gsl=no])
+    PKG_CHECK_MODULES([NLOPT], [nlopt], [have_nlopt=yes], [have_nlopt=no])
+    AM_CONDITIONAL([HAVE_FIT], [test "$have_gsl$have_nlopt" = yesyes])
+])
+
 # FAD_CXX_LINKS(NAME, HEADER LINES, BODY, CPPFLAGS, LIBS): sets have_name by linking a C++17 program.
 AC_DEFUN([FAD_CXX_LINKS], [
     AC_CACHE_CHECK([for $1], [fad_cv_have_$1], [
@@ -72,8 +79,12 @@ AC_DEFUN([FAD_SUMMARY], [
 
     needed          liburcu-bp: yes    sleef: yes
     tests           cmocka: $have_cmocka
+    examples/fit    gsl: $have_gsl    nlopt: $have_nlopt
     benchmark       openmp: $have_openmp    tbb: $have_tbb    adolc: $have_adolc    sacado: $have_sacado
 "])
     AS_IF([test "$have_cmocka" = no], [AS_ECHO(["    Unit tests will be skipped (Debian: libcmocka-dev).
+"])])
+    AS_IF([test "$have_gsl$have_nlopt" != yesyes],
+        [AS_ECHO(["    examples/fit will not be built (Debian: libgsl-dev libnlopt-dev).
 "])])
 ])
