@@ -2,6 +2,7 @@
  *
  *   describe.c   the checks, the default leaf, where the elements' own numbers are
  *   taped.c      elements, one after the other, on a tape
+ *   ruled.c      elements by the user's rule
  *   keep.c       tapes and stores that are kept between calls
  *   sum.c        the public calls
  *
@@ -24,7 +25,7 @@ struct fadi_room {
 /** What a call would otherwise allocate each time, and have the system clear each time; one call uses it at a time. */
 struct fadi_store {
     struct fadi_accs accs;
-    struct fadi_room shared, x_starts, x_built;
+    struct fadi_room shared, plain_shared, x_starts, x_built;
 };
 
 struct fadi_call {
@@ -33,10 +34,13 @@ struct fadi_call {
     size_t y_count;
     const char *reason; /* static; why the description was refused */
 
+    const fad_real *shared_given, *x_given; /* on an outer tape: instead of the description's numbers; or NULL */
+
     bool wants_shared, wants_x; /* gradients that are asked for */
     bool records;               /* at least one of them */
     uint32_t stamp;             /* of the shared parameters' handles */
     fad_real *shared;           /* P handles */
+    const double *plain_shared; /* a rule's: P values */
     size_t base;                /* first local id; pages of one output are base / FADI_PAGE */
     size_t lines;               /* that hold shared parameters, in a row */
     bool marks;                 /* sweeps note the lines that they touch */
@@ -44,6 +48,7 @@ struct fadi_call {
 
     size_t x_total;   /* entries of one output's x gradient, as it is built aside */
     size_t *x_starts; /* in the store; x_blocks: where each element's entries begin; n + 1 of them */
+    size_t x_origin;  /* given blocks: handles before those of the first element */
     double *x_built;  /* in the store; y_count * x_total */
     bool x_overlaps;  /* elements may share entries of x_built, so nothing is stored: the call is bound to fail */
 
@@ -58,13 +63,16 @@ struct fadi_span {
     const double *data;
     size_t count;
     size_t start; /* of its gradient in one output's part of x_built */
+    const fad_real *given; /* instead of data, where x_given is */
 };
 
 /** Checks s, all its sizes too; fills n, first, leaf, y_count. FAD_OK, FAD_EINVAL, FAD_EOVERFLOW, FAD_EUNSUPPORTED. */
 int fadi_describe(struct fadi_call *c, const struct fad_sum *s);
+/** With handles instead of s->shared and s->x, as far as they are not NULL. Handles of blocks lie packed, from block 0 on. */
+int fadi_describe_given(struct fadi_call *c, const struct fad_sum *s, const fad_real *shared, const fad_real *x);
 /** Where element k's numbers are. FAD_OK or FAD_EINVAL. */
 int fadi_locate(const struct fadi_call *c, size_t k, struct fadi_span *x);
-/** x_total, x_starts and x_built, for a gradient of x. FAD_OK, FAD_EINVAL, FAD_EOVERFLOW, FAD_ENOMEM. */
+/** x_starts, if elements cannot be located without, and if x is wanted x_total and x_built. FAD_OK, FAD_EINVAL, FAD_EOVERFLOW, FAD_ENOMEM. */
 int fadi_prepare_x(struct fadi_call *c);
 /** Copies x_built to where the user wants it. */
 void fadi_deliver_x(fad_pool *pool, const struct fadi_call *c, double *x_gradient);
@@ -79,6 +87,8 @@ void fadi_total_combine(void *left, const void *right, void *call);
 /** fad_leaf and fad_body; user is the call. */
 int fadi_taped_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed);
 int fadi_taped_terms(size_t begin, size_t end, void *call, size_t *failed);
+int fadi_ruled_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed);
+int fadi_ruled_terms(size_t begin, size_t end, void *call, size_t *failed);
 
 /* ---- Steps that calls of several kinds consist of ---- */
 
@@ -98,6 +108,8 @@ int fadi_call_own(struct fadi_call *c, size_t k, int rc);
 void fadi_load_x(const struct fadi_call *c, const struct fadi_span *x, uint64_t id, uint32_t stamp, fad_real *to);
 /** The parameters that element k touches. FAD_OK or FAD_EINVAL. */
 int fadi_gather(const struct fadi_call *c, size_t k, const fad_real *shared, fad_real *to);
+/** A tape that is laid out for the call, or NULL; fadi_keep_tape_back when the leaf ends. begin: the leaf's first element. */
+int fadi_open_tape(struct fadi_call *c, size_t begin, struct fadi_tape **tape);
 /** What a leaf's sweeps have left with the shared parameters goes to the accumulator, after a failure too: the next user of
  * the tape needs zeros. */
 int fadi_move_shared(const struct fadi_call *c, const struct fadi_tape *t, struct fadi_total *total);

@@ -35,18 +35,30 @@ static int check_x(struct fadi_call *c, const struct fad_sum *s)
         size_t begin = s->x_offsets[c->first], end = s->x_offsets[c->first + c->n];
         if (begin > end)
             return refuse(c, "x_offsets decrease");
-        return begin < end && !s->x ? refuse(c, "x is NULL") : FAD_OK;
+        return begin < end && !s->x && !c->x_given ? refuse(c, "x is NULL") : FAD_OK;
     }
-    return s->x_count && c->n && !s->x ? refuse(c, "x is NULL") : FAD_OK;
+    return s->x_count && c->n && !s->x && !c->x_given ? refuse(c, "x is NULL") : FAD_OK;
+}
+
+static int check_term(struct fadi_call *c, const struct fad_sum *s)
+{
+    if (!s->rule)
+        return s->term ? FAD_OK : refuse(c, "term is NULL");
+    if (s->term)
+        return refuse(c, "both term and rule are given");
+    if (!s->rule->value || !s->rule->pullback)
+        return refuse(c, "the rule's value or pullback is NULL");
+    for (size_t i = 0; i < sizeof s->rule->reserved / sizeof s->rule->reserved[0]; i++)
+        if (s->rule->reserved[i])
+            return refuse(c, "the rule's reserved words are not zero");
+    return FAD_OK;
 }
 
 static int check(struct fadi_call *c, const struct fad_sum *s)
 {
-    if (!s->term)
-        return refuse(c, "term is NULL");
     if (s->first > s->terms || s->count > s->terms - s->first)
         return refuse(c, "first and count reach beyond terms");
-    if (s->shared_count && !s->shared)
+    if (s->shared_count && !s->shared && !c->shared_given)
         return refuse(c, "shared is NULL");
     if (s->touch_count && !s->touch)
         return refuse(c, "touch is NULL");
@@ -55,7 +67,7 @@ static int check(struct fadi_call *c, const struct fad_sum *s)
     for (size_t i = 0; i < sizeof s->reserved / sizeof s->reserved[0]; i++)
         if (s->reserved[i])
             return refuse(c, "reserved words are not zero");
-    return FAD_OK;
+    return check_term(c, s);
 }
 
 /* a * b * size > SIZE_MAX */
@@ -87,7 +99,12 @@ static int check_sizes(struct fadi_call *c, const struct fad_sum *s)
 
 int fadi_describe(struct fadi_call *c, const struct fad_sum *s)
 {
-    *c = (struct fadi_call){.s = s, .own_failure = SIZE_MAX};
+    return fadi_describe_given(c, s, NULL, NULL);
+}
+
+int fadi_describe_given(struct fadi_call *c, const struct fad_sum *s, const fad_real *shared, const fad_real *x)
+{
+    *c = (struct fadi_call){.s = s, .own_failure = SIZE_MAX, .shared_given = shared, .x_given = x};
     if (!s)
         return refuse(c, "the description is NULL");
     int rc = check(c, s);
@@ -113,6 +130,13 @@ size_t fad_sum_leaf(const struct fad_sum *s)
     return fadi_describe(&c, s) ? 0 : c.leaf;
 }
 
+/* Where place `at` of the x that the call was given is. */
+static void point(const struct fadi_call *c, size_t at, struct fadi_span *x)
+{
+    x->given = c->x_given ? c->x_given + at : NULL;
+    x->data = c->s->x && !x->given ? c->s->x + at : NULL;
+}
+
 int fadi_locate(const struct fadi_call *c, size_t k, struct fadi_span *x)
 {
     const struct fad_sum *s = c->s;
@@ -121,19 +145,20 @@ int fadi_locate(const struct fadi_call *c, size_t k, struct fadi_span *x)
         x->data = s->x_blocks[k].data;
         x->count = s->x_blocks[k].count;
         x->start = c->x_starts ? c->x_starts[i] : 0;
-        return x->count && !x->data ? FAD_EINVAL : FAD_OK;
+        x->given = c->x_given ? c->x_given + c->x_origin + x->start : NULL;
+        return x->count && !x->data && !x->given ? FAD_EINVAL : FAD_OK;
     }
     if (s->x_offsets) {
         size_t begin = s->x_offsets[k], end = s->x_offsets[k + 1], origin = s->x_offsets[c->first];
         /* every one is compared with the ends: what a worker writes must stay inside whatever the others are */
         if (begin < origin || begin > end || end > s->x_offsets[c->first + c->n])
             return FAD_EINVAL;
-        x->data = s->x ? s->x + begin : NULL;
+        point(c, begin, x);
         x->count = end - begin;
         x->start = begin - origin;
         return FAD_OK;
     }
-    x->data = s->x ? s->x + k * (s->x_stride ? s->x_stride : s->x_count) : NULL;
+    point(c, k * (s->x_stride ? s->x_stride : s->x_count), x);
     x->count = s->x_count;
     x->start = i * s->x_count;
     return FAD_OK;
@@ -141,7 +166,7 @@ int fadi_locate(const struct fadi_call *c, size_t k, struct fadi_span *x)
 
 /* ---- The gradient with respect to x ---- */
 
-/* Only blocks whose gradient is wanted take room. */
+/* Only blocks whose gradient is wanted take room: given ones all do. */
 static int add_up_blocks(struct fadi_call *c)
 {
     if (c->n >= SIZE_MAX / sizeof *c->x_starts)
@@ -152,7 +177,7 @@ static int add_up_blocks(struct fadi_call *c)
     c->x_starts[0] = 0;
     for (size_t i = 0; i < c->n; i++) {
         const struct fad_block *b = c->s->x_blocks + c->first + i;
-        if (__builtin_add_overflow(c->x_starts[i], b->gradient ? b->count : 0, c->x_starts + i + 1))
+        if (__builtin_add_overflow(c->x_starts[i], b->gradient || c->x_given ? b->count : 0, c->x_starts + i + 1))
             return FAD_EOVERFLOW;
     }
     c->x_total = c->x_starts[c->n];
@@ -179,11 +204,11 @@ int fadi_prepare_x(struct fadi_call *c)
         rc = add_up_blocks(c);
     else if (s->x_offsets)
         c->x_total = s->x_offsets[c->first + c->n] - s->x_offsets[c->first];
-    else if (s->x_stride && s->x_stride < s->x_count && c->n > 1)
+    else if (s->x_stride && s->x_stride < s->x_count && c->n > 1 && !c->x_given)
         return refuse(c, "a gradient of elements that overlap");
     else if (__builtin_mul_overflow(c->n, s->x_count, &c->x_total))
         return FAD_EOVERFLOW;
-    if (rc)
+    if (rc || !c->wants_x)
         return rc;
     if (__builtin_mul_overflow(c->x_total, c->y_count, &bytes) || __builtin_mul_overflow(bytes, sizeof(double), &bytes))
         return FAD_EOVERFLOW;

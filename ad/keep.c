@@ -34,6 +34,7 @@ static void free_store(struct fadi_store *store)
 {
     fadi_accs_end(&store->accs);
     free(store->shared.memory);
+    free(store->plain_shared.memory);
     free(store->x_starts.memory);
     free(store->x_built.memory);
     free(store);
@@ -53,8 +54,8 @@ struct fadi_store *fadi_keep_store(void)
 void fadi_keep_store_back(struct fadi_store *store)
 {
     size_t bytes = fadi_accs_bytes(&store->accs);
-    if (bytes > KEEP_BYTES || store->shared.bytes > KEEP_BYTES || store->x_starts.bytes > KEEP_BYTES ||
-        store->x_built.bytes > KEEP_BYTES || !fadi_stock_give(stores, PLACES, WINDOW, store))
+    if (bytes > KEEP_BYTES || store->shared.bytes > KEEP_BYTES ||
+        store->plain_shared.bytes > KEEP_BYTES || store->x_starts.bytes > KEEP_BYTES || store->x_built.bytes > KEEP_BYTES || !fadi_stock_give(stores, PLACES, WINDOW, store))
         free_store(store);
 }
 

@@ -46,6 +46,20 @@ int fadi_call_fail_at(const struct fadi_call *c, int status, const struct fad_fa
     return status;
 }
 
+/* What a rule reads. */
+static int make_plain(struct fadi_call *c)
+{
+    size_t count = c->s->shared_count;
+    c->plain_shared = c->s->shared;
+    if (!c->shared_given)
+        return FAD_OK;
+    double *values = fadi_room_for(&c->store->plain_shared, count * sizeof *values);
+    for (size_t j = 0; values && j < count; j++)
+        values[j] = c->shared[j].value;
+    c->plain_shared = values;
+    return values ? FAD_OK : FAD_ENOMEM;
+}
+
 /* P handles: constants where no gradient is wanted. */
 static int make_shared(struct fadi_call *c)
 {
@@ -55,11 +69,13 @@ static int make_shared(struct fadi_call *c)
     if (!c->shared)
         return FAD_ENOMEM;
     c->stamp = c->wants_shared ? fadi_family() : 0;
+    const fad_real *given = c->shared_given;
     for (size_t j = 0; j < count; j++) {
-        bool active = c->wants_shared && !(s->shared_fixed && s->shared_fixed[j]);
-        c->shared[j] = active ? (fad_real){s->shared[j], (uint32_t)(j + 1), c->stamp} : fad_const(s->shared[j]);
+        bool active = c->wants_shared && !(s->shared_fixed && s->shared_fixed[j]) && !(given && given[j].stamp == 0);
+        double v = given ? given[j].value : s->shared[j];
+        c->shared[j] = active ? (fad_real){v, (uint32_t)(j + 1), c->stamp} : fad_const(v);
     }
-    return FAD_OK;
+    return s->rule ? make_plain(c) : FAD_OK;
 }
 
 int fadi_call_prepare(struct fadi_call *c, bool wants_shared, bool wants_x)
@@ -76,7 +92,7 @@ int fadi_call_prepare(struct fadi_call *c, bool wants_shared, bool wants_x)
         return FAD_ENOMEM;
     fadi_accs_start(&c->store->accs, c->wants_shared ? c->y_count * (c->base / FADI_PAGE) : 0);
     int rc = make_shared(c);
-    return rc || !wants_x ? rc : fadi_prepare_x(c);
+    return rc || !(wants_x || (c->x_given && c->s->x_blocks)) ? rc : fadi_prepare_x(c);
 }
 
 void fadi_call_finish(struct fadi_call *c, bool clear)
@@ -98,9 +114,10 @@ static int fold(fad_pool *pool, struct fadi_call *c, struct fadi_total *total)
 {
     struct fad_failure why;
     struct fad_fold_options options = fadi_call_options(c, &why);
+    fad_leaf *leaf = c->s->rule ? fadi_ruled_leaf : fadi_taped_leaf;
     struct fad_monoid monoid = {sizeof *total + c->y_count * sizeof(double), alignof(struct fadi_total),
                                 fadi_total_identity, fadi_total_combine};
-    return fadi_call_fail_at(c, fad_fold(pool, c->n, &monoid, fadi_taped_leaf, c, &options, total), &why);
+    return fadi_call_fail_at(c, fad_fold(pool, c->n, &monoid, leaf, c, &options, total), &why);
 }
 
 void fadi_deliver_shared(const struct fadi_call *c, const struct fadi_total *total, double *gradient)
@@ -222,7 +239,7 @@ static int run_terms(fad_pool *pool, struct fadi_call *c, double *values, double
     struct fad_failure why;
     struct fad_fold_options options = fadi_call_options(c, &why);
     size_t failed;
-    int rc = fad_for(pool, c->n, fadi_taped_terms, c, &options);
+    int rc = fad_for(pool, c->n, c->s->rule ? fadi_ruled_terms : fadi_taped_terms, c, &options);
     if (rc)
         return fadi_call_fail_at(c, rc, &why);
     options = (struct fad_fold_options){.leaf = c->leaf};

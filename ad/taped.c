@@ -27,9 +27,22 @@ static void load_constants(fad_real *restrict to, const double *restrict from, s
     }
 }
 
+/* Numbers of an outer tape: inputs where they are no constants there. */
+static void load_given(const struct fadi_span *x, const unsigned char *fixed, uint64_t id, uint32_t stamp, fad_real *to)
+{
+    for (size_t j = 0; j < x->count; j++) {
+        bool active = id && x->given[j].stamp && !(fixed && fixed[j]);
+        to[j] = active ? (fad_real){x->given[j].value, (uint32_t)(id + j), stamp} : fad_const(x->given[j].value);
+    }
+}
+
 void fadi_load_x(const struct fadi_call *c, const struct fadi_span *x, uint64_t id, uint32_t stamp, fad_real *to)
 {
     const unsigned char *fixed = c->s->x_fixed;
+    if (x->given) {
+        load_given(x, fixed, id, stamp, to);
+        return;
+    }
     if (id == 0) {
         load_constants(to, x->data, x->count);
         return;
@@ -61,7 +74,7 @@ static int prepare(struct work *w, size_t k)
     int rc = fadi_locate(c, k, &w->x);
     if (rc)
         return rc;
-    w->inputs = c->wants_x && !(c->s->x_blocks && !c->s->x_blocks[k].gradient) ? w->x.count : 0;
+    w->inputs = c->wants_x && (c->x_given || !c->s->x_blocks || c->s->x_blocks[k].gradient) ? w->x.count : 0;
     if (__builtin_add_overflow(w->x.count, touched, &arrays) || __builtin_add_overflow(arrays, c->y_count, &arrays))
         return FAD_EOVERFLOW;
     rc = fadi_tape_reserve_scratch(w->t, arrays);
@@ -145,16 +158,22 @@ static void take_x(const struct work *w, size_t o)
     }
 }
 
-/* A tape that is laid out for the call, in w->t, or NULL there. */
+int fadi_open_tape(struct fadi_call *c, size_t begin, struct fadi_tape **tape)
+{
+    struct fadi_tape *t = fadi_keep_tape();
+    int rc = t ? fadi_tape_bind(t, c->base, c->records ? c->y_count : 1, c->stamp) : FAD_ENOMEM;
+    if (rc && t) {
+        fadi_keep_tape_back(t);
+        t = NULL;
+    }
+    *tape = t;
+    return fadi_call_own(c, begin, rc);
+}
+
 static int open_work(struct work *w, struct fadi_call *c, size_t begin)
 {
-    *w = (struct work){.c = c, .t = fadi_keep_tape()};
-    int rc = w->t ? fadi_tape_bind(w->t, c->base, c->records ? c->y_count : 1, c->stamp) : FAD_ENOMEM;
-    if (rc && w->t) {
-        fadi_keep_tape_back(w->t);
-        w->t = NULL;
-    }
-    return fadi_call_own(w->c, begin, rc);
+    *w = (struct work){.c = c};
+    return fadi_open_tape(c, begin, &w->t);
 }
 
 static void close_work(const struct work *w)

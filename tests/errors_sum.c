@@ -134,7 +134,7 @@ static void descriptions_that_make_no_sense(void **state)
     REFUSED(FAD_EINVAL, f.s.leaf = FAD_LEAF_MAX + 1);
     REFUSED(FAD_EINVAL, f.s.grain = SIZE_MAX);
     REFUSED(FAD_EINVAL, f.s.touch_count = 2);
-    REFUSED(FAD_EINVAL, f.s.reserved[7] = 1);
+    REFUSED(FAD_EINVAL, f.s.reserved[6] = 1);
     REFUSED(FAD_EINVAL, (f.s.x_offsets = f.offsets, f.s.x_blocks = f.blocks));
     REFUSED(FAD_EINVAL, (f.s.x_offsets = f.offsets, f.offsets[N] = 0, f.offsets[0] = 1));
     REFUSED(FAD_EINVAL, (f.s.x_offsets = f.offsets, f.s.x = NULL));

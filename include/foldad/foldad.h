@@ -5,5 +5,6 @@
 #include <foldad/fold.h>
 #include <foldad/pool.h>
 #include <foldad/real.h>
+#include <foldad/rule.h>
 #include <foldad/sum.h>
 #endif

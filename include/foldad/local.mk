@@ -6,5 +6,6 @@ foldadinclude_HEADERS += include/foldad/order.h
 foldadinclude_HEADERS += include/foldad/pool.h
 foldadinclude_HEADERS += include/foldad/fold.h
 foldadinclude_HEADERS += include/foldad/real.h
+foldadinclude_HEADERS += include/foldad/rule.h
 foldadinclude_HEADERS += include/foldad/sum.h
 foldadinclude_HEADERS += include/foldad/foldad.h

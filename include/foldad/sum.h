@@ -4,6 +4,7 @@
 
 #include <foldad/fold.h>
 #include <foldad/real.h>
+#include <foldad/rule.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,6 +42,7 @@ struct fad_sum {
 
     size_t y_count;               /**< values of each term, summed one by one; 0: 1 */
     fad_term *term;
+    const struct fad_term_rule *rule; /**< instead of term: values and derivatives without recording; see rule.h */
     void *user;
 
     bool uniform;                 /**< promise: every element does the same operations, data come only from x and fad_data */
@@ -56,7 +58,7 @@ struct fad_sum {
     size_t term_operations;       /**< about how many operations a term has; 0: 64. Enters the default leaf, so the bits */
 
     struct fad_failure *failure;  /**< filled when a call fails; may be NULL */
-    uint64_t reserved[8];         /**< zero */
+    uint64_t reserved[7];         /**< zero */
 };
 
 /** The leaf that the sum is computed with: s->leaf, or with w = term_operations (64) and n elements: a = uniform ? 512 :

@@ -1,0 +1,227 @@
+/** @file ruled.c  Elements one after the other by the user's rule: values and derivatives without a recording. A tape is used
+ * all the same, for its adjoints of the shared parameters and its scratch memory. */
+#include <string.h>
+
+#include "ad/call.h"
+
+/* What a worker uses for the elements of one leaf. */
+struct work {
+    struct fadi_call *c;
+    const struct fad_term_rule *rule;
+    struct fadi_tape *t;
+    struct fadi_span x;
+    struct fad_element e;
+    bool wants_x; /* of this element */
+    double *y, *y_adjoint, *gathered, *gathered_adjoint; /* in the tape's scratch, as e.saved and given numbers */
+};
+
+static bool wants_x(const struct fadi_call *c, size_t k)
+{
+    /* where elements share entries nothing is stored: the call is bound to fail */
+    return c->wants_x && !c->x_overlaps && (c->x_given || !c->s->x_blocks || c->s->x_blocks[k].gradient);
+}
+
+/* Parts of the scratch memory, whose contents do not outlive the element. */
+static int lay_out(struct work *w)
+{
+    const struct fad_sum *s = w->c->s;
+    size_t touched = s->touch_count, copied = w->x.given ? w->x.count : 0, count;
+    if (__builtin_mul_overflow(w->c->y_count + touched, 2, &count) ||
+        __builtin_add_overflow(count, w->rule->saved, &count) || __builtin_add_overflow(count, copied, &count))
+        return FAD_EOVERFLOW;
+    int rc = fadi_tape_reserve_scratch(w->t, count / 2 + 1);
+    if (rc)
+        return rc;
+    w->e.saved = (double *)(void *)w->t->scratch;
+    w->y = w->e.saved + w->rule->saved;
+    w->y_adjoint = w->y + w->c->y_count;
+    w->gathered = w->y_adjoint + w->c->y_count;
+    w->gathered_adjoint = w->gathered + touched;
+    double *copy = w->gathered_adjoint + touched;
+    for (size_t j = 0; j < copied; j++)
+        copy[j] = w->x.given[j].value;
+    w->e.x = copied ? copy : w->x.data;
+    return FAD_OK;
+}
+
+static int gather(const struct work *w, size_t k)
+{
+    const struct fad_sum *s = w->c->s;
+    const uint32_t *at = s->touch + k * s->touch_count;
+    for (size_t j = 0; j < s->touch_count; j++) {
+        if (at[j] >= s->shared_count)
+            return FAD_EINVAL;
+        w->gathered[j] = w->c->shared[at[j]].value;
+    }
+    return FAD_OK;
+}
+
+/* Everything that the rule reads. */
+static int prepare(struct work *w, size_t k)
+{
+    const struct fadi_call *c = w->c;
+    int rc = fadi_locate(c, k, &w->x);
+    rc = rc ? rc : lay_out(w);
+    rc = rc ? rc : gather(w, k);
+    w->wants_x = wants_x(c, k);
+    w->e.k = k;
+    w->e.shared = c->s->touch_count ? w->gathered : c->plain_shared;
+    w->e.x_count = w->x.count;
+    for (size_t o = 0; o < c->y_count && !rc; o++) {
+        w->y[o] = (double)NAN; /* not 0: a rule that forgets one must not go unnoticed */
+        w->y_adjoint[o] = 0.0;
+    }
+    return rc;
+}
+
+static int evaluate(struct work *w, size_t k)
+{
+    int rc = prepare(w, k);
+    return rc ? fadi_call_own(w->c, k, rc) : w->rule->value(&w->e, w->y);
+}
+
+/* to[touch[..]] += what the rule has added for the parameters that element k touches. */
+static void scatter(const struct work *w, size_t k, double *to, unsigned char *marks)
+{
+    const struct fad_sum *s = w->c->s;
+    const uint32_t *at = s->touch + k * s->touch_count;
+    for (size_t j = 0; j < s->touch_count; j++) {
+        to[at[j]] += w->gathered_adjoint[j];
+        if (marks)
+            marks[(at[j] + 1) / FADI_LINE] = 1;
+    }
+}
+
+/* What is built for x is made canonical, and 0 for what is no variable. */
+static void finish_x(const struct work *w, double *x)
+{
+    const unsigned char *fixed = w->c->s->x_fixed;
+    for (size_t j = 0; j < w->x.count; j++) {
+        bool active = !(fixed && fixed[j]) && !(w->x.given && w->x.given[j].stamp == 0);
+        x[j] = active ? fadi_canonical(x[j]) : 0.0;
+    }
+}
+
+/* The gradient of output o, added to shared (a gradient with all P entries), and stored for x. */
+static int differentiate(struct work *w, size_t k, size_t o, double *shared, unsigned char *marks)
+{
+    const struct fadi_call *c = w->c;
+    size_t touched = c->s->touch_count;
+    double *x = w->wants_x ? c->x_built + o * c->x_total + w->x.start : NULL;
+    if (x && w->x.count)
+        memset(x, 0, w->x.count * sizeof *x);
+    if (shared && touched)
+        memset(w->gathered_adjoint, 0, touched * sizeof *w->gathered_adjoint);
+    w->y_adjoint[o] = 1.0;
+    int rc = w->rule->pullback(&w->e, w->y_adjoint, shared && touched ? w->gathered_adjoint : shared, x);
+    w->y_adjoint[o] = 0.0;
+    if (shared && touched)
+        scatter(w, k, shared, marks);
+    if (x)
+        finish_x(w, x);
+    return rc;
+}
+
+/* A gradient has exact zeros for the parameters that are no variables. */
+static void clear_fixed(const struct fadi_call *c, double *shared)
+{
+    if (c->s->shared_fixed || c->shared_given)
+        for (size_t j = 0; j < c->s->shared_count; j++)
+            if (c->shared[j].stamp == 0)
+                shared[j] = 0.0;
+}
+
+static int open_work(struct work *w, struct fadi_call *c, size_t begin)
+{
+    *w = (struct work){.c = c, .rule = c->s->rule, .e.user = c->s->user};
+    return fadi_open_tape(c, begin, &w->t);
+}
+
+/* ---- Sums ---- */
+
+static double *row_of(const struct work *w, size_t o)
+{
+    return w->t->adjoints + o * w->t->row + 1; /* after the id that is nobody's */
+}
+
+static int sum_element(struct work *w, size_t k, struct fadi_total *a)
+{
+    const struct fadi_call *c = w->c;
+    int rc = FAD_OK;
+    for (size_t o = 0; o < c->y_count && !rc; o++) {
+        a->value[o] += w->y[o];
+        if (c->records)
+            rc = differentiate(w, k, o, c->wants_shared ? row_of(w, o) : NULL,
+                               c->marks ? w->t->touched + o * w->t->row / FADI_LINE : NULL);
+    }
+    return rc;
+}
+
+/* A rule that is not told what an element touches may have added anywhere. */
+static int move_shared(const struct work *w, struct fadi_total *a)
+{
+    const struct fadi_call *c = w->c;
+    for (size_t o = 0; o < c->y_count; o++) {
+        clear_fixed(c, row_of(w, o));
+        if (c->marks && !c->s->touch_count)
+            memset(w->t->touched + o * w->t->row / FADI_LINE, 1, c->lines);
+    }
+    return fadi_move_shared(c, w->t, a);
+}
+
+int fadi_ruled_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed)
+{
+    struct work w;
+    int rc = open_work(&w, call, begin), moved = FAD_OK;
+    for (size_t k = begin; k < end && !rc; k++) {
+        rc = evaluate(&w, k);
+        if (!rc)
+            rc = sum_element(&w, k, total);
+        if (rc)
+            *failed = k;
+    }
+    if (w.t && w.c->wants_shared)
+        moved = move_shared(&w, total);
+    if (w.t)
+        fadi_keep_tape_back(w.t);
+    return rc ? rc : fadi_call_own(w.c, begin, moved);
+}
+
+/* ---- Each term by itself ---- */
+
+static int keep_term(struct work *w, size_t k)
+{
+    const struct fadi_call *c = w->c;
+    size_t row = (k - c->first) * c->y_count, width = c->s->shared_count;
+    int rc = FAD_OK;
+    for (size_t o = 0; o < c->y_count && !rc; o++) {
+        double *gradient = c->wants_shared ? c->term_gradients + (row + o) * width : NULL;
+        if (c->term_values)
+            c->term_values[row + o] = fadi_canonical(w->y[o]);
+        if (!c->records)
+            continue;
+        rc = differentiate(w, k, o, gradient, NULL);
+        if (!gradient)
+            continue;
+        clear_fixed(c, gradient);
+        for (size_t j = 0; j < width; j++)
+            gradient[j] = fadi_canonical(gradient[j]);
+    }
+    return rc;
+}
+
+int fadi_ruled_terms(size_t begin, size_t end, void *call, size_t *failed)
+{
+    struct work w;
+    int rc = open_work(&w, call, begin);
+    for (size_t k = begin; k < end && !rc; k++) {
+        rc = evaluate(&w, k);
+        if (!rc)
+            rc = keep_term(&w, k);
+        if (rc)
+            *failed = k;
+    }
+    if (w.t)
+        fadi_keep_tape_back(w.t);
+    return rc;
+}
