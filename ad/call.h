@@ -4,7 +4,8 @@
  *   taped.c      elements, one after the other, on a tape
  *   ruled.c      elements by the user's rule
  *   keep.c       tapes and stores that are kept between calls
- *   sum.c        the public calls
+ *   sum.c        the public calls: values, gradients
+ *   jvp.c        tangents
  *
  * Threads: a call is written before the fold starts and read only while it runs, except own_failure, what stock.h and
  * accumulate.h describe, and the rows of outputs, which belong to one element each. */
@@ -32,6 +33,8 @@ struct fadi_call {
     const struct fad_sum *s;
     size_t n, first, leaf;
     size_t y_count;
+    size_t values; /* doubles in the fold's accumulator: y_count, and what else is summed up with the values */
+    size_t rows;   /* rows of adjoints on a tape: y_count, and one for each output and direction in second order */
     const char *reason; /* static; why the description was refused */
 
     const fad_real *shared_given, *x_given; /* on an outer tape: instead of the description's numbers; or NULL */
@@ -50,6 +53,7 @@ struct fadi_call {
     size_t *x_starts; /* in the store; x_blocks: where each element's entries begin; n + 1 of them */
     size_t x_origin;  /* given blocks: handles before those of the first element */
     double *x_built;  /* in the store; y_count * x_total */
+    bool x_seeded;    /* x has tangents, no gradient: all elements' numbers are inputs */
     bool x_overlaps;  /* elements may share entries of x_built, so nothing is stored: the call is bound to fail */
 
     double *term_values;    /* fad_sum_terms: n * y_count */
@@ -77,10 +81,16 @@ int fadi_prepare_x(struct fadi_call *c);
 /** Copies x_built to where the user wants it. */
 void fadi_deliver_x(fad_pool *pool, const struct fadi_call *c, double *x_gradient);
 
+/** Where element k's numbers begin in an array that is laid out as x; k = terms: where the array ends. Blocks: where they
+ * would be one behind the other, once fadi_seed_x has been called. */
+size_t fadi_place_of(const struct fadi_call *c, size_t k);
+/** Prepares for tangents of x. FAD_OK, FAD_EOVERFLOW, FAD_ENOMEM. */
+int fadi_seed_x(struct fadi_call *c);
+
 /** The accumulator of the fold. */
 struct fadi_total {
     struct fadi_acc *shared; /* NULL: nothing yet */
-    double value[];          /* y_count */
+    double value[];          /* values */
 };
 void fadi_total_identity(void *total, void *call);
 void fadi_total_combine(void *left, const void *right, void *call);
@@ -89,6 +99,24 @@ int fadi_taped_leaf(size_t begin, size_t end, void *total, void *call, size_t *f
 int fadi_taped_terms(size_t begin, size_t end, void *call, size_t *failed);
 int fadi_ruled_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed);
 int fadi_ruled_terms(size_t begin, size_t end, void *call, size_t *failed);
+
+/** What a worker uses for the elements of one leaf. */
+struct fadi_work {
+    struct fadi_call *c;
+    struct fadi_tape *t;
+    struct fadi_span x;
+    size_t inputs; /* x.count, or 0 where no derivative to x is wanted */
+    fad_real *own, *gathered, *y; /* in the tape's scratch */
+};
+
+/** A tape that is laid out for the call, in w->t, or NULL there; the leaf begins with element `begin`. */
+int fadi_work_open(struct fadi_work *w, struct fadi_call *c, size_t begin);
+void fadi_work_close(const struct fadi_work *w);
+/** Runs the term of element k. The tape's error comes before the term's code: it happened first, and may be why. */
+int fadi_work_evaluate(struct fadi_work *w, size_t k);
+/** Output o's row of adjoints, and the marks of its lines or NULL. */
+double *fadi_row_of(const struct fadi_tape *t, size_t o);
+unsigned char *fadi_marks_of(const struct fadi_call *c, const struct fadi_tape *t, size_t o);
 
 /* ---- Steps that calls of several kinds consist of ---- */
 
@@ -113,7 +141,11 @@ int fadi_open_tape(struct fadi_call *c, size_t begin, struct fadi_tape **tape);
 /** What a leaf's sweeps have left with the shared parameters goes to the accumulator, after a failure too: the next user of
  * the tape needs zeros. */
 int fadi_move_shared(const struct fadi_call *c, const struct fadi_tape *t, struct fadi_total *total);
-/** The shared gradient, canonical, to the user. */
+/** The fold of a call of that kind; the total has c->values values. */
+int fadi_call_fold(fad_pool *pool, struct fadi_call *c, fad_leaf *leaf, struct fadi_total *total);
+/** Empties the total's accumulator and gives it back. */
+void fadi_call_release(struct fadi_call *c, const struct fadi_total *total);
+/** The shared gradient (all rows of it), canonical, to the user. */
 void fadi_deliver_shared(const struct fadi_call *c, const struct fadi_total *total, double *gradient);
 
 /** Tapes and stores: kept from call to call. NULL without memory. */
@@ -131,5 +163,7 @@ int fadi_sum_value(fad_pool *pool, const struct fad_sum *s, double *value);
 int fadi_sum_gradient(fad_pool *pool, const struct fad_sum *s, double *value, double *shared_gradient,
                       double *x_gradient);
 int fadi_sum_terms(fad_pool *pool, const struct fad_sum *s, double *values, double *gradients);
+int fadi_sum_jvp(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *shared_tangents,
+                 const double *x_tangents, double *value, double *tangents);
 
 #endif

@@ -37,3 +37,16 @@ int fad_sum_terms(fad_pool *pool, const struct fad_sum *s, double *values, doubl
 {
     return fadi_cpu_supported() ? fadi_sum_terms(pool, s, values, gradients) : unsupported(s);
 }
+
+int fad_sum_jvp(fad_pool *pool, const struct fad_sum *s, const double *shared_tangent, const double *x_tangent,
+                double *value, double *tangent)
+{
+    return fad_sum_jvp_many(pool, s, 1, shared_tangent, x_tangent, value, tangent);
+}
+
+int fad_sum_jvp_many(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *shared_tangents,
+                     const double *x_tangents, double *value, double *tangents)
+{
+    return fadi_cpu_supported() ? fadi_sum_jvp(pool, s, directions, shared_tangents, x_tangents, value, tangents)
+                                : unsupported(s);
+}

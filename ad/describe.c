@@ -112,7 +112,7 @@ int fadi_describe_given(struct fadi_call *c, const struct fad_sum *s, const fad_
         return rc;
     c->first = s->first;
     c->n = s->count ? s->count : s->terms - s->first;
-    c->y_count = s->y_count ? s->y_count : 1;
+    c->y_count = c->values = c->rows = s->y_count ? s->y_count : 1;
     c->leaf = s->leaf ? s->leaf : default_leaf(s, c->n);
     rc = check_x(c, s);
     if (rc)
@@ -161,6 +161,29 @@ int fadi_locate(const struct fadi_call *c, size_t k, struct fadi_span *x)
     point(c, k * (s->x_stride ? s->x_stride : s->x_count), x);
     x->count = s->x_count;
     x->start = i * s->x_count;
+    return FAD_OK;
+}
+
+size_t fadi_place_of(const struct fadi_call *c, size_t k)
+{
+    const struct fad_sum *s = c->s;
+    return s->x_blocks ? c->x_starts[k] : s->x_offsets ? s->x_offsets[k] : k * (s->x_stride ? s->x_stride : s->x_count);
+}
+
+int fadi_seed_x(struct fadi_call *c)
+{
+    const struct fad_block *blocks = c->s->x_blocks;
+    size_t terms = c->s->terms;
+    c->wants_x = c->x_seeded = c->records = true;
+    if (!blocks)
+        return FAD_OK;
+    c->x_starts = fadi_room_for(&c->store->x_starts, (terms + 1) * sizeof *c->x_starts);
+    if (!c->x_starts)
+        return FAD_ENOMEM;
+    c->x_starts[0] = 0;
+    for (size_t k = 0; k < terms; k++)
+        if (__builtin_add_overflow(c->x_starts[k], blocks[k].count, c->x_starts + k + 1))
+            return FAD_EOVERFLOW;
     return FAD_OK;
 }
 
@@ -222,13 +245,7 @@ struct delivery {
     size_t apart; /* from one output's gradient to the next one's */
 };
 
-/* Where element k's gradient begins in an array of the user's, and whether elements follow each other without a gap, there as
- * in x_built. */
-static size_t place_of(const struct fad_sum *s, size_t k)
-{
-    return s->x_offsets ? s->x_offsets[k] : k * (s->x_stride ? s->x_stride : s->x_count);
-}
-
+/* Whether elements follow each other without a gap, in an array of the user's as in x_built. */
 static bool packed(const struct fad_sum *s)
 {
     return !s->x_blocks && (s->x_offsets || !s->x_stride || s->x_stride == s->x_count);
@@ -237,7 +254,7 @@ static bool packed(const struct fad_sum *s)
 static void deliver_packed(const struct delivery *d, size_t begin, size_t end)
 {
     const struct fadi_call *c = d->c;
-    size_t from = place_of(c->s, begin), count = place_of(c->s, end) - from, origin = place_of(c->s, c->first);
+    size_t from = fadi_place_of(c, begin), count = fadi_place_of(c, end) - from, origin = fadi_place_of(c, c->first);
     for (size_t o = 0; o < c->y_count && count; o++)
         memcpy(d->x_gradient + o * d->apart + from, c->x_built + o * c->x_total + from - origin,
                count * sizeof *c->x_built);
@@ -249,7 +266,7 @@ static void deliver_element(const struct delivery *d, size_t k)
     struct fadi_span x;
     fadi_locate(c, k, &x);
     for (size_t o = 0; o < c->y_count; o++) {
-        double *to = c->s->x_blocks ? c->s->x_blocks[k].gradient : d->x_gradient + o * d->apart + place_of(c->s, k);
+        double *to = c->s->x_blocks ? c->s->x_blocks[k].gradient : d->x_gradient + o * d->apart + fadi_place_of(c, k);
         if (!to)
             continue;
         if (c->s->x_blocks)
@@ -279,7 +296,7 @@ void fadi_deliver_x(fad_pool *pool, const struct fadi_call *c, double *x_gradien
     struct fad_fold_options options = {.leaf = 1024, .first = c->first};
     size_t failed;
     if (!s->x_blocks)
-        d.apart = place_of(s, s->terms);
+        d.apart = fadi_place_of(c, s->terms);
     /* Nothing may fail any more: what the workers cannot do is done here. */
     if (fad_for(pool, c->n, deliver, &d, &options))
         deliver(c->first, c->first + c->n, &d, &failed);

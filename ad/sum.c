@@ -90,7 +90,7 @@ int fadi_call_prepare(struct fadi_call *c, bool wants_shared, bool wants_x)
     c->store = fadi_keep_store();
     if (!c->store)
         return FAD_ENOMEM;
-    fadi_accs_start(&c->store->accs, c->wants_shared ? c->y_count * (c->base / FADI_PAGE) : 0);
+    fadi_accs_start(&c->store->accs, c->wants_shared ? c->rows * (c->base / FADI_PAGE) : 0);
     int rc = make_shared(c);
     return rc || !(wants_x || (c->x_given && c->s->x_blocks)) ? rc : fadi_prepare_x(c);
 }
@@ -110,20 +110,27 @@ struct fad_fold_options fadi_call_options(const struct fadi_call *c, struct fad_
     return (struct fad_fold_options){.leaf = c->leaf, .grain = c->s->grain, .first = c->first, .failure = why};
 }
 
-static int fold(fad_pool *pool, struct fadi_call *c, struct fadi_total *total)
+int fadi_call_fold(fad_pool *pool, struct fadi_call *c, fad_leaf *leaf, struct fadi_total *total)
 {
     struct fad_failure why;
     struct fad_fold_options options = fadi_call_options(c, &why);
-    fad_leaf *leaf = c->s->rule ? fadi_ruled_leaf : fadi_taped_leaf;
-    struct fad_monoid monoid = {sizeof *total + c->y_count * sizeof(double), alignof(struct fadi_total),
+    struct fad_monoid monoid = {sizeof *total + c->values * sizeof(double), alignof(struct fadi_total),
                                 fadi_total_identity, fadi_total_combine};
     return fadi_call_fail_at(c, fad_fold(pool, c->n, &monoid, leaf, c, &options, total), &why);
+}
+
+void fadi_call_release(struct fadi_call *c, const struct fadi_total *total)
+{
+    if (total->shared) {
+        fadi_acc_empty(total->shared, c->store->accs.pages);
+        fadi_acc_give(&c->store->accs, total->shared);
+    }
 }
 
 void fadi_deliver_shared(const struct fadi_call *c, const struct fadi_total *total, double *gradient)
 {
     size_t count = c->s->shared_count;
-    for (size_t o = 0; o < c->y_count; o++)
+    for (size_t o = 0; o < c->rows; o++)
         if (total->shared)
             fadi_acc_read(total->shared, o * (c->base / FADI_PAGE), count, gradient + o * count);
         else
@@ -135,7 +142,7 @@ void fadi_deliver_shared(const struct fadi_call *c, const struct fadi_total *tot
 static int sum_into(fad_pool *pool, struct fadi_call *c, double *value, double *shared_gradient, double *x_gradient,
                     struct fadi_total *total)
 {
-    int rc = fold(pool, c, total);
+    int rc = fadi_call_fold(pool, c, c->s->rule ? fadi_ruled_leaf : fadi_taped_leaf, total);
     if (rc)
         return rc;
     for (size_t o = 0; value && o < c->y_count; o++)
@@ -144,10 +151,7 @@ static int sum_into(fad_pool *pool, struct fadi_call *c, double *value, double *
         fadi_deliver_shared(c, total, shared_gradient);
     if (c->wants_x)
         fadi_deliver_x(pool, c, x_gradient);
-    if (total->shared) {
-        fadi_acc_empty(total->shared, c->store->accs.pages);
-        fadi_acc_give(&c->store->accs, total->shared);
-    }
+    fadi_call_release(c, total);
     return FAD_OK;
 }
 

@@ -265,6 +265,10 @@ static inline fad_real fadi_push(fad_tape *t, unsigned op, double v, fad_real a,
  * zero then too. */
 int fadi_sweep(struct fadi_tape *t, uint64_t first, uint64_t last, double *adjoints, unsigned char *touched);
 
+/** The tangents of the operations from first to last from those of everything before them. FAD_OK, or what a call's
+ * function returned. */
+int fadi_sweep_forward(struct fadi_tape *t, uint64_t first, uint64_t last, double *tangents);
+
 /** Memory on lines of its own, two at a time as prefetchers fetch them: what one worker writes all the time must not share
  * one with what the others read. The contents are not set. */
 static inline void *fadi_own_lines(size_t bytes)

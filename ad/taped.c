@@ -4,15 +4,6 @@
 
 #include "ad/call.h"
 
-/* What a worker uses for the elements of one leaf. */
-struct work {
-    struct fadi_call *c;
-    struct fadi_tape *t;
-    struct fadi_span x;
-    size_t inputs; /* x.count, or 0 where no gradient of x is wanted */
-    fad_real *own, *gathered, *y; /* in the tape's scratch */
-};
-
 /* A constant is its value and 64 zero bits, which are a double of value 0. Written as pairs of doubles, elements that a
  * pass without derivatives does little else with are loaded by vector instructions. */
 typedef double word __attribute__((may_alias));
@@ -67,14 +58,14 @@ int fadi_gather(const struct fadi_call *c, size_t k, const fad_real *shared, fad
 }
 
 /* Everything that the term reads. */
-static int prepare(struct work *w, size_t k)
+static int prepare(struct fadi_work *w, size_t k)
 {
     const struct fadi_call *c = w->c;
     size_t arrays, touched = c->s->touch_count;
     int rc = fadi_locate(c, k, &w->x);
     if (rc)
         return rc;
-    w->inputs = c->wants_x && (c->x_given || !c->s->x_blocks || c->s->x_blocks[k].gradient) ? w->x.count : 0;
+    w->inputs = c->wants_x && (c->x_given || c->x_seeded || !c->s->x_blocks || c->s->x_blocks[k].gradient) ? w->x.count : 0;
     if (__builtin_add_overflow(w->x.count, touched, &arrays) || __builtin_add_overflow(arrays, c->y_count, &arrays))
         return FAD_EOVERFLOW;
     rc = fadi_tape_reserve_scratch(w->t, arrays);
@@ -104,8 +95,7 @@ int fadi_call_own(struct fadi_call *c, size_t k, int rc)
     return rc;
 }
 
-/* Runs the term. The tape's error comes before the term's code: it happened first, and may be why. */
-static int evaluate(struct work *w, size_t k)
+int fadi_work_evaluate(struct fadi_work *w, size_t k)
 {
     const struct fad_sum *s = w->c->s;
     int rc = prepare(w, k);
@@ -120,23 +110,23 @@ static int evaluate(struct work *w, size_t k)
     return rc;
 }
 
-static double *row_of(const struct fadi_tape *t, size_t o)
+double *fadi_row_of(const struct fadi_tape *t, size_t o)
 {
     return t->adjoints + o * t->row;
 }
 
-static unsigned char *marks_of(const struct fadi_call *c, const struct fadi_tape *t, size_t o)
+unsigned char *fadi_marks_of(const struct fadi_call *c, const struct fadi_tape *t, size_t o)
 {
     return c->marks ? t->touched + o * t->row / FADI_LINE : NULL;
 }
 
 /* The gradient of output o, from its handle to the shared parameters and the element's inputs. Whatever it returns, these and
  * only these have adjoints afterwards. */
-static int differentiate(const struct work *w, size_t k, size_t o)
+static int differentiate(const struct fadi_work *w, size_t k, size_t o)
 {
     struct fadi_tape *t = w->t;
-    double *adjoints = row_of(t, o);
-    unsigned char *marks = marks_of(w->c, w->t, o);
+    double *adjoints = fadi_row_of(t, o);
+    unsigned char *marks = fadi_marks_of(w->c, w->t, o);
     uint32_t y = w->y[o].id;
     if (w->y[o].stamp == 0)
         return FAD_OK;
@@ -148,9 +138,9 @@ static int differentiate(const struct work *w, size_t k, size_t o)
 }
 
 /* Moves the inputs' adjoints to where the gradient of x is built. */
-static void take_x(const struct work *w, size_t o)
+static void take_x(const struct fadi_work *w, size_t o)
 {
-    double *adjoints = row_of(w->t, o) + w->t->base, *to = w->c->x_built + o * w->c->x_total + w->x.start;
+    double *adjoints = fadi_row_of(w->t, o) + w->t->base, *to = w->c->x_built + o * w->c->x_total + w->x.start;
     for (size_t j = 0; j < w->inputs; j++) {
         if (!w->c->x_overlaps)
             to[j] = fadi_canonical(adjoints[j]);
@@ -161,7 +151,7 @@ static void take_x(const struct work *w, size_t o)
 int fadi_open_tape(struct fadi_call *c, size_t begin, struct fadi_tape **tape)
 {
     struct fadi_tape *t = fadi_keep_tape();
-    int rc = t ? fadi_tape_bind(t, c->base, c->records ? c->y_count : 1, c->stamp) : FAD_ENOMEM;
+    int rc = t ? fadi_tape_bind(t, c->base, c->records ? c->rows : 1, c->stamp) : FAD_ENOMEM;
     if (rc && t) {
         fadi_keep_tape_back(t);
         t = NULL;
@@ -170,13 +160,13 @@ int fadi_open_tape(struct fadi_call *c, size_t begin, struct fadi_tape **tape)
     return fadi_call_own(c, begin, rc);
 }
 
-static int open_work(struct work *w, struct fadi_call *c, size_t begin)
+int fadi_work_open(struct fadi_work *w, struct fadi_call *c, size_t begin)
 {
-    *w = (struct work){.c = c};
+    *w = (struct fadi_work){.c = c};
     return fadi_open_tape(c, begin, &w->t);
 }
 
-static void close_work(const struct work *w)
+void fadi_work_close(const struct fadi_work *w)
 {
     if (w->t)
         fadi_keep_tape_back(w->t);
@@ -189,7 +179,7 @@ void fadi_total_identity(void *total, void *call)
     struct fadi_total *a = total;
     const struct fadi_call *c = call;
     a->shared = NULL;
-    for (size_t o = 0; o < c->y_count; o++)
+    for (size_t o = 0; o < c->values; o++)
         a->value[o] = 0.0;
 }
 
@@ -198,7 +188,7 @@ void fadi_total_combine(void *left, const void *right, void *call)
     struct fadi_total *a = left;
     const struct fadi_total *b = right;
     const struct fadi_call *c = call;
-    for (size_t o = 0; o < c->y_count; o++)
+    for (size_t o = 0; o < c->values; o++)
         a->value[o] += b->value[o];
     if (!a->shared) {
         a->shared = b->shared;
@@ -208,7 +198,7 @@ void fadi_total_combine(void *left, const void *right, void *call)
     }
 }
 
-static int sum_element(const struct work *w, size_t k, struct fadi_total *a)
+static int sum_element(const struct fadi_work *w, size_t k, struct fadi_total *a)
 {
     const struct fadi_call *c = w->c;
     int rc = FAD_OK;
@@ -227,8 +217,8 @@ int fadi_move_shared(const struct fadi_call *c, const struct fadi_tape *t, struc
     int rc = FAD_OK;
     if (!a->shared)
         a->shared = fadi_acc_take(&c->store->accs);
-    for (size_t o = 0; o < c->y_count; o++) {
-        int moved = fadi_acc_move(a->shared, o * (c->base / FADI_PAGE), row_of(t, o), marks_of(c, t, o), c->lines);
+    for (size_t o = 0; o < c->rows; o++) {
+        int moved = fadi_acc_move(a->shared, o * (c->base / FADI_PAGE), fadi_row_of(t, o), fadi_marks_of(c, t, o), c->lines);
         rc = rc ? rc : moved;
     }
     return rc;
@@ -236,10 +226,10 @@ int fadi_move_shared(const struct fadi_call *c, const struct fadi_tape *t, struc
 
 int fadi_taped_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed)
 {
-    struct work w;
-    int rc = open_work(&w, call, begin), moved = FAD_OK;
+    struct fadi_work w;
+    int rc = fadi_work_open(&w, call, begin), moved = FAD_OK;
     for (size_t k = begin; k < end && !rc; k++) {
-        rc = evaluate(&w, k);
+        rc = fadi_work_evaluate(&w, k);
         if (!rc)
             rc = sum_element(&w, k, total);
         if (rc)
@@ -247,17 +237,17 @@ int fadi_taped_leaf(size_t begin, size_t end, void *total, void *call, size_t *f
     }
     if (w.t && w.c->wants_shared)
         moved = fadi_move_shared(w.c, w.t, total);
-    close_work(&w);
+    fadi_work_close(&w);
     return rc ? rc : fadi_call_own(w.c, begin, moved);
 }
 
 /* ---- Each term by itself ---- */
 
 /* The touched lines of the shared parameters' adjoints, into one row of the output, which is zero so far. */
-static void take_shared(const struct work *w, size_t o, double *to)
+static void take_shared(const struct fadi_work *w, size_t o, double *to)
 {
-    double *adjoints = row_of(w->t, o);
-    unsigned char *marks = marks_of(w->c, w->t, o);
+    double *adjoints = fadi_row_of(w->t, o);
+    unsigned char *marks = fadi_marks_of(w->c, w->t, o);
     size_t end = w->c->s->shared_count + 1;
     for (size_t line = 0; line < w->c->lines; line++) {
         if (marks && !marks[line])
@@ -272,7 +262,7 @@ static void take_shared(const struct work *w, size_t o, double *to)
     }
 }
 
-static int keep_term(const struct work *w, size_t k)
+static int keep_term(const struct fadi_work *w, size_t k)
 {
     const struct fadi_call *c = w->c;
     size_t row = (k - c->first) * c->y_count;
@@ -290,15 +280,15 @@ static int keep_term(const struct work *w, size_t k)
 
 int fadi_taped_terms(size_t begin, size_t end, void *call, size_t *failed)
 {
-    struct work w;
-    int rc = open_work(&w, call, begin);
+    struct fadi_work w;
+    int rc = fadi_work_open(&w, call, begin);
     for (size_t k = begin; k < end && !rc; k++) {
-        rc = evaluate(&w, k);
+        rc = fadi_work_evaluate(&w, k);
         if (!rc)
             rc = keep_term(&w, k);
         if (rc)
             *failed = k;
     }
-    close_work(&w);
+    fadi_work_close(&w);
     return rc;
 }

@@ -83,6 +83,17 @@ FAD_API fad_real fad_input(fad_tape *t, double v);
  * Errors:    the tape's error, FAD_EHANDLE, FAD_EINVAL (NULL), FAD_EBUSY (a term's tape); gradient untouched */
 FAD_API int fad_tape_reverse(fad_tape *t, fad_real y, double seed, size_t n, const fad_real *inputs, double *gradient);
 
+/** tangent[d] = sum over i of dy/d inputs[i] * seeds[d][i]: forward mode, several directions from one recording. May be
+ * repeated, and more can be recorded after it.
+ * Shapes:    inputs[n]: any handles of this recording, intermediate results too; constants count as 0; seeds[directions][n],
+ *            tangent[directions]
+ * Numerics:  as fad_tape_reverse; a partial derivative of 0 times an infinite tangent is 0, and a tangent of 0 times an
+ *            infinite partial derivative too
+ * Cost:      about 1 to 2 ns for each operation recorded before y, for each direction
+ * Errors:    as fad_tape_reverse; tangent untouched */
+FAD_API int fad_tape_forward(fad_tape *t, fad_real y, size_t directions, size_t n, const fad_real *inputs,
+                             const double *seeds, double *tangent);
+
 /** A hash of the recording: for every operation in order its operands and partial derivatives (any NaN counts as the
  * same one); on a traced tape also its kind and value. Equal recordings have equal digests on every machine.
  * Cost:      linear in the recording; 0 for NULL */

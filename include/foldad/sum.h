@@ -90,6 +90,22 @@ FAD_API int fad_sum_gradient(fad_pool *pool, const struct fad_sum *s, double *va
  * Errors:    as fad_sum_gradient */
 FAD_API int fad_sum_terms(fad_pool *pool, const struct fad_sum *s, double *values, double *gradients);
 
+/** The sum and its derivative in one direction: forward mode.
+ * Shapes:    value[y_count], tangent[y_count], each may be NULL; shared_tangent[P]; x_tangent laid out as x, or with x_blocks
+ *            one block of the description after the other; NULL: zeros. Those of fixed entries count as 0
+ * Numerics:  value has the bits of fad_sum_value; a product of which one factor is 0 is 0, as where an adjoint of 0 stops
+ * Cost:      the recording of a gradient and a forward sweep; elements may overlap
+ * Errors:    as fad_sum_value; FAD_EINVAL only for the description; value and tangent untouched */
+FAD_API int fad_sum_jvp(fad_pool *pool, const struct fad_sum *s, const double *shared_tangent, const double *x_tangent,
+                        double *value, double *tangent);
+
+/** fad_sum_jvp in several directions at once: up to 16 share a recording.
+ * Shapes:    shared_tangents[directions][P]; x_tangents: directions times what fad_sum_jvp takes, one after the other
+ *            (terms * x_stride, x_offsets[terms] or the sum of all blocks' counts apart); tangents[directions][y_count]
+ * Numerics:  each direction has the bits that it has alone */
+FAD_API int fad_sum_jvp_many(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *shared_tangents,
+                             const double *x_tangents, double *value, double *tangents);
+
 #ifdef __cplusplus
 }
 #endif

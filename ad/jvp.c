@@ -1,0 +1,157 @@
+/** @file jvp.c  Directional derivatives of sums: each element is recorded once and swept forward for each direction. The
+ * tangents of the shared parameters stay in the tape's rows for the length of a leaf. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ad/call.h"
+
+/* Directions of one fold: a row of tangents each, on every worker's tape. */
+#define ROWS 16u
+
+/* A call, and what its directions are. */
+struct jvp {
+    struct fadi_call c; /* first: the fold knows the call only */
+    const double *shared_tangents, *x_tangents;
+    size_t x_apart; /* from one direction's tangents of x to the next one's */
+};
+
+static void seed_shared(const struct jvp *j, const struct fadi_tape *t)
+{
+    size_t count = j->c.s->shared_count;
+    for (size_t d = 0; j->c.wants_shared && d < j->c.rows; d++)
+        memcpy(fadi_row_of(t, d) + 1, j->shared_tangents + d * count, count * sizeof(double));
+}
+
+/* The last operation that a sweep has to reach, plus 1. */
+static uint64_t end_of(const struct fadi_work *w)
+{
+    uint64_t end = w->t->base + w->inputs;
+    for (size_t o = 0; o < w->c->y_count; o++)
+        if (w->y[o].stamp && w->y[o].id >= end)
+            end = (uint64_t)w->y[o].id + 1;
+    return end;
+}
+
+/* Adds element k's values and tangents to the total. */
+static int add_element(const struct jvp *j, const struct fadi_work *w, size_t k, uint64_t end, double *value)
+{
+    const struct fadi_call *c = &j->c;
+    struct fadi_tape *t = w->t;
+    int rc = FAD_OK;
+    for (size_t o = 0; o < c->y_count; o++)
+        value[o] += w->y[o].value;
+    for (size_t d = 0; c->records && d < c->rows && !rc; d++) {
+        double *tangents = fadi_row_of(t, d);
+        if (w->inputs)
+            memcpy(tangents + t->base, j->x_tangents + d * j->x_apart + fadi_place_of(c, k), w->inputs * sizeof *tangents);
+        if (end > t->base + w->inputs)
+            rc = fadi_sweep_forward(t, t->base + w->inputs, end - 1, tangents);
+        for (size_t o = 0; o < c->y_count; o++)
+            if (w->y[o].stamp)
+                value[(d + 1) * c->y_count + o] += tangents[w->y[o].id];
+    }
+    return rc < 0 ? fadi_call_own(w->c, k, rc) : rc;
+}
+
+static int jvp_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed)
+{
+    struct jvp *j = call;
+    struct fadi_total *sum = total;
+    struct fadi_work w;
+    int rc = fadi_work_open(&w, &j->c, begin);
+    uint64_t used = j->c.base;
+    if (!rc)
+        seed_shared(j, w.t);
+    for (size_t k = begin; k < end && !rc; k++) {
+        rc = fadi_work_evaluate(&w, k);
+        if (!rc) {
+            used = w.t->head.next > used ? w.t->head.next : used;
+            rc = add_element(j, &w, k, end_of(&w), sum->value);
+        }
+        if (rc)
+            *failed = k;
+    }
+    for (size_t d = 0; w.t && j->c.records && d < j->c.rows; d++)
+        memset(fadi_row_of(w.t, d), 0, (size_t)used * sizeof(double));
+    fadi_work_close(&w);
+    return rc;
+}
+
+/* What a call needs before its fold; fadi_call_finish undoes it. */
+static int prepare(struct jvp *j)
+{
+    struct fadi_call *c = &j->c;
+    int rc = fadi_call_prepare(c, j->shared_tangents != NULL, false);
+    if (!rc && j->x_tangents)
+        rc = fadi_seed_x(c);
+    if (!rc && j->x_tangents)
+        j->x_apart = fadi_place_of(c, c->s->terms);
+    return rc;
+}
+
+/* Directions done .. done + c.rows - 1. */
+static int run(fad_pool *pool, struct jvp *j, double *value, double *tangents)
+{
+    struct fadi_call *c = &j->c;
+    size_t y_count = c->y_count;
+    struct fadi_total *total = malloc(sizeof *total + c->values * sizeof(double));
+    int rc = fadi_call_fail(c, total ? prepare(j) : FAD_ENOMEM);
+    if (!rc)
+        rc = fadi_call_fold(pool, c, jvp_leaf, total);
+    for (size_t o = 0; !rc && value && o < y_count; o++)
+        value[o] = fadi_canonical(total->value[o]);
+    for (size_t i = 0; !rc && i < c->values - y_count; i++)
+        tangents[i] = fadi_canonical(total->value[y_count + i]);
+    fadi_call_finish(c, false);
+    free(total);
+    return rc;
+}
+
+/* Built aside, because a later fold may fail. */
+static int run_all(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *shared_tangents,
+                   const double *x_tangents, double *value, double *built)
+{
+    size_t done = 0;
+    int rc = FAD_OK;
+    do {
+        struct jvp j;
+        rc = fadi_describe(&j.c, s);
+        if (rc)
+            return fadi_call_fail(&j.c, rc);
+        size_t rows = directions - done < ROWS ? directions - done : ROWS, y_count = j.c.y_count;
+        j.shared_tangents = rows && shared_tangents ? shared_tangents + done * s->shared_count : NULL;
+        j.x_tangents = rows ? x_tangents : NULL;
+        j.c.rows = rows ? rows : 1;
+        j.c.values = y_count * (1 + rows);
+        rc = run(pool, &j, done ? NULL : value, built + done * y_count);
+        if (rc)
+            return rc;
+        if (x_tangents)
+            x_tangents += rows * j.x_apart;
+        done += rows;
+    } while (done < directions);
+    return FAD_OK;
+}
+
+int fadi_sum_jvp(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *shared_tangents,
+                 const double *x_tangents, double *value, double *tangents)
+{
+    struct fadi_call c;
+    size_t outputs, bytes;
+    int rc = fadi_describe(&c, s);
+    if (rc)
+        return fadi_call_fail(&c, rc);
+    if (__builtin_mul_overflow(c.y_count, directions, &outputs) || outputs > SIZE_MAX - c.y_count ||
+        __builtin_mul_overflow(outputs + c.y_count, sizeof(double), &bytes))
+        return fadi_call_fail(&c, FAD_EOVERFLOW);
+    double *built = malloc(bytes);
+    if (!built)
+        return fadi_call_fail(&c, FAD_ENOMEM);
+    rc = run_all(pool, s, tangents ? directions : 0, shared_tangents, x_tangents, built + outputs, built);
+    if (!rc && value)
+        memcpy(value, built + outputs, c.y_count * sizeof *value);
+    if (!rc && tangents && outputs)
+        memcpy(tangents, built, outputs * sizeof *tangents);
+    free(built);
+    return rc;
+}
