@@ -46,7 +46,10 @@ tests_alloc_ad_SOURCES = tests/alloc_ad.c $(random_sums) $(ad_support)
 tests_alloc_ad_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc \
 	-Wl,--wrap=posix_memalign,--wrap=mmap,--wrap=munmap,--wrap=free
 unit_tests += tests/cases_ad
-tests_cases_ad_SOURCES = tests/cases_ad.c $(expressions) $(ad_support)
+corners = tests/corners.c tests/corners.h
+tests_cases_ad_SOURCES = tests/cases_ad.c $(corners) $(expressions) $(ad_support)
+unit_tests += tests/program_corners
+tests_program_corners_SOURCES = tests/program_corners.c $(corners) $(expressions) $(ad_support)
 unit_tests += tests/cases_ad_sums
 tests_cases_ad_sums_SOURCES = tests/cases_ad_sums.c $(ad_support)
 unit_tests += tests/cases_ad_nested
