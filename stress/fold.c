@@ -1,15 +1,19 @@
-/* Folds have the bits of the serial fold: random shapes, several threads on one pool, folds inside folds, elements that
- * fail, tiny ones back to back so that workers fall asleep and are woken all the time (S1, S7, S13, S16).
- * Prints pools made, folds, and how many differed in bits, in status or in the failing element; exits with 0 if none
- * did, else 1.
- *     -t threads (0: 1 to 16 in turn)   -s seconds   -r seed */
+/* Folds have the bits of the serial fold: random shapes, several threads on one pool, folds inside folds, tiny ones back to
+ * back, elements that fail, where status, element and code are those of the serial fold (S13, S16, S17, S18).
+ *     stress/fold [-t workers] [-s seconds] [-r seed] [-w seconds without progress]
+ * ends with    pools=... failed=... folds=... differ=0 */
 #include "stress/stress.h"
 
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
-static atomic_ullong folds, differ;
+static atomic_ullong folds, failed_folds, differ;
+
+/* A map x -> slope x + offset, and how many leaves it is made of: each identity counts one, so it must be used once. */
+struct map {
+    double offset, slope, leaves;
+};
 
 /* One fold; its elements are functions of seed and index. */
 struct shape {
@@ -30,30 +34,30 @@ static double element(uint64_t seed, size_t i)
 static void identity(void *acc, void *user)
 {
     (void)user;
-    ((double *)acc)[0] = 0;
-    ((double *)acc)[1] = 1;
+    *(struct map *)acc = (struct map){0, 1, 1};
 }
 
-/* Neither associative nor commutative in floating point: an affine map after another. */
+/* Neither associative nor commutative in floating point: one map after another. */
 static void combine(void *left, const void *right, void *user)
 {
-    double *l = left;
-    const double *r = right;
+    struct map *l = left;
+    const struct map *r = right;
     (void)user;
-    l[0] = r[1] * l[0] + r[0];
-    l[1] = l[1] * r[1];
+    l->offset = r->slope * l->offset + r->offset;
+    l->slope *= r->slope;
+    l->leaves += r->leaves;
 }
 
-static const struct fad_monoid affine = {2 * sizeof(double), 0, identity, combine};
+static const struct fad_monoid affine = {sizeof(struct map), 0, identity, combine};
 
 static int leaf(size_t begin, size_t end, void *acc, void *user, size_t *failed);
 
 static int inner(const struct shape *s, size_t i, double *value)
 {
     struct shape in = {.seed = s->seed ^ i, .n = i % 300, .stall = s->stall, .options = {.leaf = 3, .grain = i % 2}};
-    double result[2];
-    int rc = fad_fold(s->pool, in.n, &affine, leaf, &in, &in.options, result);
-    *value = result[0];
+    struct map result;
+    int rc = fad_fold(s->pool, in.n, &affine, leaf, &in, &in.options, &result);
+    *value = result.offset;
     return rc;
 }
 
@@ -61,19 +65,19 @@ static int leaf(size_t begin, size_t end, void *acc, void *user, size_t *failed)
 {
     const struct shape *s = user;
     for (size_t i = begin; i < end; i++) {
-        double x[2] = {element(s->seed, i), 1 + element(s->seed, i) * 0x1p-30};
+        struct map x = {element(s->seed, i), 1 + element(s->seed, i) * 0x1p-30, 0};
         uint64_t r = s->seed * 31 + i;
         if (s->fails_every && stress_below(&r, s->fails_every) == 0) {
             *failed = i;
             return 1 + (int)stress_below(&r, 1000);
         }
-        if (s->inner_every && i % s->inner_every == 0 && inner(s, i, &x[0]))
+        if (s->inner_every && i % s->inner_every == 0 && inner(s, i, &x.offset))
             return -99;
         for (unsigned k = s->stall ? (unsigned)stress_below(&r, s->stall) : 0; k > 0; k--)
             __asm__ volatile("" ::: "memory");
         if (s->sleeps && stress_below(&r, 64) == 0)
             usleep((useconds_t)stress_below(&r, 30));
-        combine(acc, x, NULL);
+        combine(acc, &x, NULL);
     }
     return 0;
 }
@@ -96,24 +100,25 @@ static struct shape random_shape(fad_pool *pool, uint64_t *seed)
 static void compare(fad_pool *pool, struct shape shape, unsigned times)
 {
     struct shape *s = &shape;
-    double want[2] = {7, 7};
+    struct map want = {7, 7, 7};
     struct fad_failure f = {0}, g = {0};
     int rc;
     s->options.failure = &f;
     s->pool = NULL;
-    rc = fad_fold(NULL, s->n, &affine, leaf, s, &s->options, want);
+    rc = fad_fold(NULL, s->n, &affine, leaf, s, &s->options, &want);
     s->pool = pool;
     s->options.failure = &g;
     for (unsigned i = 0; i < times; i++) {
-        double got[2] = {7, 7};
-        int r = fad_fold(pool, s->n, &affine, leaf, s, &s->options, got);
-        bool same = r == rc && !memcmp(got, want, sizeof got);
+        struct map got = {7, 7, 7};
+        int r = fad_fold(pool, s->n, &affine, leaf, s, &s->options, &got);
+        bool same = r == rc && !memcmp(&got, &want, sizeof got);
         if (r)
             same &= f.status == g.status && f.index == g.index && f.code == g.code;
         if (!same)
             printf("seed %llu n %zu: status %d and %d, element %zu and %zu, %a and %a\n", (unsigned long long)s->seed, s->n,
-                   rc, r, f.index, g.index, want[0], got[0]);
+                   rc, r, f.index, g.index, want.offset, got.offset);
         atomic_fetch_add_explicit(&folds, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&failed_folds, r != 0, memory_order_relaxed);
         atomic_fetch_add_explicit(&differ, !same, memory_order_relaxed);
     }
 }
@@ -126,6 +131,7 @@ static void *call(void *arg)
         compare(c->pool, s, 3);
         tiny.options.grain = stress_below(&c->seed, 2);
         compare(c->pool, tiny, (unsigned)stress_below(&c->seed, 100));
+        stress_progress();
     } while (stress_now() < c->until);
     return NULL;
 }
@@ -134,6 +140,6 @@ int main(int argc, char **argv)
 {
     struct stress s = stress_options(argc, argv);
     unsigned pools = stress_pools(&s, STRESS_CALLERS, 0.1, call, NULL);
-    printf("pools=%u folds=%llu differ=%llu\n", pools, folds, differ);
+    printf("pools=%u failed=%llu folds=%llu differ=%llu\n", pools, failed_folds, folds, differ);
     return stress_end(folds, differ);
 }
