@@ -20,6 +20,7 @@
     X(retired_taken)   /* the list of old arrays is taken, before the grace period */ \
     X(task_done)       /* a stolen task has returned, before [J2] */ \
     X(join_state)      /* after [J3], before the leapfrog looks at the thief's deque */ \
+    X(sleep_begins)    /* nothing was found, before [P2] */ \
     X(sleep_announced) /* after [P2], before the last look */ \
     X(sleep_decided)   /* after the last look, before the wait */ \
     X(search_ended)    /* after [P3], before the look that follows */ \

@@ -93,6 +93,7 @@ static void sleep_once(struct fadi_core *core)
 {
     uint32_t epoch;
     fadi_free_retired(core);
+    FADI_POINT(sleep_begins);
     epoch = fadi_lot_announce(&core->lot); /* [P2] */
     FADI_POINT(sleep_announced);
     if (!stopping(core) && !fadi_core_visible(core)) {
