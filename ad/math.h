@@ -85,6 +85,18 @@ static inline double fadi_sign(double x)
     return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x * 0.0;
 }
 
+/** e^(x - peak) for x <= peak: 1 for equals, infinite ones too, and 0 where the peak is -inf. */
+static inline double fadi_soft(double x, double peak)
+{
+    return peak == (double)-INFINITY ? 0.0 : x == peak ? 1.0 : fadi_exp(x - peak);
+}
+
+/** A power of two by which numbers up to x are brought to where their squares neither overflow nor vanish. */
+static inline double fadi_scale(double x)
+{
+    return x > 0x1p500 ? 0x1p-600 : x < 0x1p-450 && x > 0.0 ? 0x1p600 : 1.0;
+}
+
 double fadi_log1pexp(double x);
 /** fadi_log1pexp and its derivative, for the price of one exponential. */
 double fadi_log1pexp_both(double x, double *partial);
