@@ -8,6 +8,7 @@
 /** Numbers of nodes of one kind of result; FADI_NO_NODE where the derivative is 0. */
 struct fadi_outputs {
     uint32_t *y;      /* y_count, of level element at most */
+    uint32_t *sum;    /* y_count: their sums */
     uint32_t *shared; /* y_count * shared: of level after at most; with touch: of level element at most */
     uint32_t *own;    /* y_count * own: of level element at most */
 };
@@ -22,7 +23,7 @@ struct fadi_build {
     const double **column_base; /* columns */
     size_t *column_stride;
     struct fadi_outputs out;     /* value and gradient */
-    uint32_t *value_tangent;     /* y_count; in the direction of all tangent inputs */
+    uint32_t *value_tangent;     /* y_count: sums; in the direction of all tangent inputs */
     uint32_t *hessian_vector;    /* y_count * shared; in the direction of the shared parameters' tangents */
 };
 
@@ -34,6 +35,8 @@ int fadi_build_gradient(struct fadi_build *b);
 int fadi_build_tangent(struct fadi_build *b);
 /** Adds the tangent of the gradient. */
 int fadi_build_second(struct fadi_build *b);
+/** The sum over the elements of each of count nodes, without taking them apart. */
+void fadi_build_sums(struct fadi_build *b, const uint32_t *nodes, uint32_t *sums);
 void fadi_build_fini(struct fadi_build *b);
 
 /** The partial derivative of node n to its operand i, FADI_NO_NODE for 0, and whether a zero adjoint must stop there.

@@ -51,7 +51,7 @@ struct fadi_scalar {
 
 /** A column: what kind of number is in a slot, and which one. Inputs are loaded before the body, outputs stored after it. */
 struct fadi_column {
-    uint32_t op; /* FADI_G_X, _X_TANGENT, _DATA, _TOUCH, _TOUCH_TANGENT */
+    uint32_t what; /* FADI_G_X, _X_TANGENT, _DATA, _TOUCH, _TOUCH_TANGENT; of an output an enum fadi_wanted */
     uint32_t index, slot;
 };
 
@@ -75,7 +75,7 @@ struct fadi_code {
     size_t prologue, epilogue;   /* counts */
     uint32_t sums;               /* of the body; the register of the first one is first_sum */
     uint32_t first_sum;
-    struct fadi_column *in, *out; /* out: index counts through all outputs, one output's after the other's */
+    struct fadi_column *in, *out; /* out: index counts through all y, one y's after the other's */
     size_t in_count, out_count;
     uint32_t *value, *shared, *tangent, *second; /* registers, or FADI_NO_NODE for 0; NULL where not wanted */
     size_t body_count;           /* instructions of the body */

@@ -208,7 +208,10 @@ static int run(struct fadi_build *b, struct forward *f, bool second, uint32_t **
 int fadi_build_tangent(struct fadi_build *b)
 {
     struct forward f = {.g = &b->graph, .sums = {&b->graph, NULL, 0}, .nodes = b->graph.count, .own = true};
-    return run(b, &f, false, &b->value_tangent, NULL);
+    int rc = run(b, &f, false, &b->value_tangent, NULL);
+    if (!rc)
+        fadi_build_sums(b, b->value_tangent, b->value_tangent);
+    return b->graph.error;
 }
 
 int fadi_build_second(struct fadi_build *b)

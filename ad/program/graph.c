@@ -62,14 +62,22 @@ static bool grow(struct fadi_graph *g)
     return true;
 }
 
+/* Where n is in the table, or the empty place where it would be. */
+static uint32_t place_of(const struct fadi_graph *g, const struct fadi_gnode *n)
+{
+    uint32_t at = (uint32_t)hash_of(n) & g->mask;
+    while (g->table[at] && memcmp(g->nodes + (g->table[at] - 1), n, sizeof *n))
+        at = (at + 1) & g->mask;
+    return at;
+}
+
 static uint32_t find_or_add(struct fadi_graph *g, const struct fadi_gnode *n)
 {
     if (g->error || (g->count == g->room && !grow(g)))
         return 0;
-    uint32_t at = (uint32_t)hash_of(n) & g->mask;
-    for (; g->table[at]; at = (at + 1) & g->mask)
-        if (memcmp(g->nodes + (g->table[at] - 1), n, sizeof *n) == 0)
-            return g->table[at] - 1;
+    uint32_t at = place_of(g, n);
+    if (g->table[at])
+        return g->table[at] - 1;
     g->nodes[g->count] = *n;
     g->table[at] = ++g->count;
     return g->count - 1;
@@ -121,4 +129,10 @@ uint32_t fadi_graph_add(struct fadi_graph *g, unsigned op, uint32_t a, uint32_t 
     if (n.level == FADI_CONSTANT)
         return fadi_graph_const(g, fadi_graph_value(op, value_at(g, a), value_at(g, b), value_at(g, c)));
     return find_or_add(g, &n);
+}
+
+uint32_t fadi_graph_find(const struct fadi_graph *g, unsigned op, uint32_t a)
+{
+    struct fadi_gnode n = {.op = (uint16_t)op, .level = g->nodes[a].level, .a = a, .b = FADI_NO_NODE, .c = FADI_NO_NODE};
+    return g->table[place_of(g, &n)] - 1; /* 0 - 1 is FADI_NO_NODE */
 }

@@ -28,7 +28,6 @@ enum fadi_graph_op {
     FADI_G_SUM,                   /* over the elements: of a, or of a * b */
     FADI_G_FMS,                   /* a * b - c, rounded once */
     FADI_G_FNMA,                  /* c - a * b, rounded once */
-    FADI_OP_MULZ,                  /* a == 0 ? 0 : a * b: a zero adjoint stops */
     FADI_G_DIVZ,                  /* a == 0 ? 0 : a / b */
     FADI_G_PEAK,                  /* maximum whose derivative is taken as 0 */
     FADI_G_SOFT,                  /* e^(a - b), b the peak: 1 where equal, 0 for a peak of -inf */
@@ -70,6 +69,8 @@ void fadi_graph_fini(struct fadi_graph *g);
 /** The node, folded if its operands are constants; those that are absent are FADI_NO_NODE. */
 uint32_t fadi_graph_add(struct fadi_graph *g, unsigned op, uint32_t a, uint32_t b, uint32_t c);
 uint32_t fadi_graph_const(struct fadi_graph *g, double value);
+/** The node of one operand, if there is one; else FADI_NO_NODE. */
+uint32_t fadi_graph_find(const struct fadi_graph *g, unsigned op, uint32_t a);
 
 /** How many of a, b, c are nodes; 0 for inputs, whose a is an index. */
 unsigned fadi_graph_arity(unsigned op);

@@ -172,6 +172,21 @@ static void import_all(const struct import *m)
         m->node[number++] = import_one(m, p->entries + i);
     for (size_t o = 0; o < b->y_count; o++)
         b->out.y[o] = operand(m, p->entries + p->y + o);
+    fadi_build_sums(b, b->out.y, b->out.sum);
+}
+
+void fadi_build_sums(struct fadi_build *b, const uint32_t *nodes, uint32_t *sums)
+{
+    struct fadi_graph *g = &b->graph;
+    for (size_t o = 0; o < b->y_count; o++) {
+        uint32_t n = nodes[o];
+        if (n == FADI_NO_NODE)
+            sums[o] = n;
+        else if (g->nodes[n].level == FADI_ELEMENT)
+            sums[o] = fadi_binary(g, FADI_G_SUM, n, FADI_NO_NODE);
+        else
+            sums[o] = fadi_binary(g, FADI_OP_MUL, fadi_graph_add(g, FADI_G_TERMS, 0, FADI_NO_NODE, FADI_NO_NODE), n);
+    }
 }
 
 static size_t count_columns(const struct fadi_capture *p)
@@ -190,8 +205,9 @@ int fadi_build_primal(struct fadi_build *b, const struct fadi_capture *p, size_t
     b->column_base = malloc((columns + 1) * sizeof *b->column_base);
     b->column_stride = malloc((columns + 1) * sizeof *b->column_stride);
     b->out.y = malloc(y_count * sizeof *b->out.y);
+    b->out.sum = malloc(y_count * sizeof *b->out.sum);
     int rc = fadi_graph_init(&b->graph);
-    if (!m.node || !m.uses || !b->column_base || !b->column_stride || !b->out.y)
+    if (!m.node || !m.uses || !b->column_base || !b->column_stride || !b->out.y || !b->out.sum)
         rc = FAD_ENOMEM;
     if (!rc) {
         count_uses(&m);
@@ -206,6 +222,7 @@ int fadi_build_primal(struct fadi_build *b, const struct fadi_capture *p, size_t
 static void free_outputs(struct fadi_outputs *o)
 {
     free(o->y);
+    free(o->sum);
     free(o->shared);
     free(o->own);
 }

@@ -27,8 +27,6 @@ static double graph_value(unsigned op, double a, double b, double c)
         return fma(a, b, -c);
     case FADI_G_FNMA:
         return fma(-a, b, c);
-    case FADI_OP_MULZ:
-        return a == 0.0 ? 0.0 : a * b;
     case FADI_G_DIVZ:
         return a == 0.0 ? 0.0 : a / b;
     case FADI_G_PEAK:
@@ -86,7 +84,9 @@ double fadi_graph_value(unsigned op, double x, double y, double c)
     case FADI_OP_##kind:                                                                                      \
         return V;
         FADI_UNARY_OPS(UNARY)
+        FADI_UNARY_INTERNAL(UNARY)
         FADI_BINARY_OPS(BINARY)
+        FADI_BINARY_INTERNAL(BINARY)
     default:
         return other_value(op, x, y, c);
     }
@@ -98,6 +98,7 @@ unsigned fadi_graph_arity(unsigned op)
 #define ONE(kind, name, V, P) case FADI_OP_##kind:
 #define TWO(kind, name, V, P, Q) case FADI_OP_##kind:
         FADI_UNARY_OPS(ONE)
+        FADI_UNARY_INTERNAL(ONE)
     case FADI_OP_NOT:
     case FADI_G_SOFT_LOG:
     case FADI_G_INVZ:
@@ -105,6 +106,7 @@ unsigned fadi_graph_arity(unsigned op)
     case FADI_G_SCALE:
         return 1;
         FADI_BINARY_OPS(TWO)
+        FADI_BINARY_INTERNAL(TWO)
     case FADI_OP_MAX:
     case FADI_OP_MIN:
     case FADI_OP_LT:
@@ -113,7 +115,6 @@ unsigned fadi_graph_arity(unsigned op)
     case FADI_OP_AND:
     case FADI_OP_OR:
     case FADI_G_SUM:
-    case FADI_OP_MULZ:
     case FADI_G_DIVZ:
     case FADI_G_PEAK:
     case FADI_G_SOFT:
@@ -134,10 +135,10 @@ const char *fadi_graph_name(unsigned op)
 #define NAME1(kind, name, V, P) [FADI_OP_##kind] = #name,
 #define NAME2(kind, name, V, P, Q) [FADI_OP_##kind] = #name,
 #define NAME(kind, name) [FADI_OP_##kind] = #name,
-        FADI_UNARY_OPS(NAME1) FADI_BINARY_OPS(NAME2) FADI_OTHER_OPS(NAME)};
+        FADI_UNARY_OPS(NAME1) FADI_UNARY_INTERNAL(NAME1) FADI_BINARY_OPS(NAME2) FADI_BINARY_INTERNAL(NAME2) FADI_OTHER_OPS(NAME)};
     static const char *const more[FADI_G_END - FADI_OP_COUNT] = {
         "const", "shared", "shared'", "terms", "x",    "x'",       "data", "touch", "touch'", "sum",
-        "fms",   "fnma",   "mulz",    "divz",  "peak", "soft", "soft_log", "invz",  "root",   "scale"};
+        "fms",   "fnma",   "divz",  "peak", "soft", "soft_log", "invz",  "root",   "scale"};
     const char *name = op < FADI_OP_COUNT ? table[op] : op < FADI_G_END ? more[op - FADI_OP_COUNT] : NULL;
     return name ? name : "?";
 }
