@@ -20,7 +20,6 @@ struct fadi_build {
     uint32_t shared, own;
     bool touch; /* the shared parameters are picked for each element */
     uint32_t columns;           /* of fad_data */
-    const double **column_base; /* columns */
     size_t *column_stride;
     struct fadi_outputs out;     /* value and gradient */
     uint32_t *value_tangent;     /* y_count: sums; in the direction of all tangent inputs */

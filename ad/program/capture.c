@@ -40,6 +40,20 @@ static bool room_for(fad_tape *t, size_t more)
     return true;
 }
 
+static bool room_for_base(fad_tape *t)
+{
+    struct fadi_capture *p = capture_of(t);
+    if (p->base_count < p->base_room)
+        return true;
+    size_t room = p->base_room ? 2 * p->base_room : 16;
+    const double **bases = realloc(p->bases, room * sizeof *bases);
+    if (!bases)
+        return refuse(t, FAD_ENOMEM, "no memory"), false;
+    p->bases = bases;
+    p->base_room = room;
+    return true;
+}
+
 static void put_head(struct fadi_capture *p, unsigned op, size_t size)
 {
     struct fadi_entry *e = p->entries + p->count++;
@@ -159,10 +173,10 @@ static fad_real put_data(fad_tape *t, const double *base, size_t stride, size_t 
     struct fadi_capture *p = capture_of(t);
     if (k != p->k)
         return refuse(t, FAD_EDATADEPENDENT, "fad_data was asked for another element");
-    if (!room_for(t, 2))
+    if (!room_for(t, 2) || !room_for_base(t))
         return fadi_nan();
+    p->bases[p->base_count++] = base;
     put_head(p, FADI_G_DATA, 1);
-    p->entries[p->count - 1].base = base;
     put_handle(p, 0.0, 0, 0); /* no operand: the stride */
     memcpy(&p->entries[p->count - 1].value, &stride, sizeof stride);
     return result(t, base[k * stride]);
@@ -240,7 +254,7 @@ static int record(const struct fadi_call *c, size_t k, const struct fadi_span *x
 int fadi_capture(const struct fadi_call *c, size_t k, const struct fadi_span *x, bool poisoned, struct fadi_capture *p)
 {
     size_t shared = c->s->touch ? c->s->touch_count : c->s->shared_count;
-    p->count = 0;
+    p->count = p->base_count = 0;
     p->error = FAD_OK;
     p->reason = NULL;
     p->k = k;
@@ -263,6 +277,13 @@ int fadi_capture(const struct fadi_call *c, size_t k, const struct fadi_span *x,
 void fadi_capture_fini(struct fadi_capture *p)
 {
     free(p->entries);
+    free(p->bases);
+}
+
+bool fadi_capture_same_bases(const struct fadi_capture *a, const struct fadi_capture *b)
+{
+    return a->base_count == b->base_count &&
+           (a->base_count == 0 || memcmp(a->bases, b->bases, a->base_count * sizeof *a->bases) == 0);
 }
 
 uint32_t fadi_capture_differ(const struct fadi_capture *a, const struct fadi_capture *b, unsigned *op)

@@ -9,10 +9,7 @@
 #include "ad/call.h"
 
 struct fadi_entry {
-    union {
-        double value;       /* an operand that is constant */
-        const double *base; /* FADI_G_DATA */
-    };
+    double value;  /* an operand that is constant; a stride of fad_data, by its bits */
     uint32_t id;   /* head: the operation; operand: what it is the result of, FADI_NO_NODE for a constant */
     uint32_t size; /* head: operands that follow; else 0 */
 };
@@ -20,6 +17,8 @@ struct fadi_entry {
 struct fadi_capture {
     struct fadi_entry *entries;
     size_t count, room;
+    const double **bases; /* of fad_data, in order: not part of the comparison, since data may move between calls */
+    size_t base_count, base_room;
     uint32_t shared, own; /* inputs of both kinds */
     uint32_t next;        /* number of the next result */
     size_t y;             /* entries from here on: the outputs */
@@ -34,6 +33,8 @@ struct fadi_capture {
 int fadi_capture(const struct fadi_call *c, size_t k, const struct fadi_span *x, bool poisoned, struct fadi_capture *out);
 void fadi_capture_fini(struct fadi_capture *p);
 
+/** Whether their fad_data read the same arrays. */
+bool fadi_capture_same_bases(const struct fadi_capture *a, const struct fadi_capture *b);
 /** FADI_NO_NODE, or the number of the first operation in which two recordings differ. */
 uint32_t fadi_capture_differ(const struct fadi_capture *a, const struct fadi_capture *b, unsigned *op);
 

@@ -71,8 +71,8 @@ struct fadi_code {
     uint32_t slots, registers;
     double *constants;        /* the first registers */
     uint32_t constant_count;
-    struct fadi_scalar *scalars; /* inputs are FADI_G_SHARED and the like; the epilogue follows the prologue */
-    size_t prologue, epilogue;   /* counts */
+    struct fadi_scalar *scalars;         /* inputs (FADI_G_SHARED and the like), prologue, epilogue */
+    size_t inputs, prologue, epilogue;   /* counts */
     uint32_t sums;               /* of the body; the register of the first one is first_sum */
     uint32_t first_sum;
     struct fadi_column *in, *out; /* out: index counts through all y, one y's after the other's */

@@ -90,15 +90,17 @@ static void put_scalar(struct fadi_lower *l, uint32_t n, size_t at)
         s->operand[i] = l->reg[operand[i]];
 }
 
-/* Live nodes of the level, but sums: their registers and instructions. */
-static size_t put_level(struct fadi_lower *l, unsigned level, size_t at)
+/* Live nodes of the level, inputs or others, but not sums: their registers and instructions. Returns how many. */
+static size_t put_level(struct fadi_lower *l, unsigned level, bool inputs, size_t at)
 {
+    size_t first = at;
     for (uint32_t n = 0; n < l->g->count; n++)
-        if (l->live[n] && l->g->nodes[n].level == level && !is_sum(l->g->nodes + n)) {
+        if (l->live[n] && l->g->nodes[n].level == level && !is_sum(l->g->nodes + n) &&
+            (fadi_graph_arity(l->g->nodes[n].op) == 0) == inputs) {
             l->reg[n] = l->code->registers++;
             put_scalar(l, n, at++);
         }
-    return at;
+    return at - first;
 }
 
 static size_t count_level(const struct fadi_lower *l, unsigned level, bool sums)
@@ -123,13 +125,14 @@ static int lay_out_registers(struct fadi_lower *l)
             l->reg[n] = c->registers++;
         }
     c->constant_count = c->registers;
-    c->prologue = put_level(l, FADI_SHARED, 0);
+    c->inputs = put_level(l, FADI_SHARED, true, 0);
+    c->prologue = put_level(l, FADI_SHARED, false, c->inputs);
     c->first_sum = c->registers;
     for (uint32_t n = 0; n < l->g->count; n++)
         if (l->live[n] && is_sum(l->g->nodes + n))
             l->reg[n] = c->registers++;
     c->sums = c->registers - c->first_sum;
-    c->epilogue = put_level(l, FADI_AFTER, c->prologue) - c->prologue;
+    c->epilogue = put_level(l, FADI_AFTER, false, c->inputs + c->prologue);
     return FAD_OK;
 }
 

@@ -120,20 +120,11 @@ static uint32_t norm2(const struct import *m, const struct fadi_entry *e, size_t
 
 /* ---- The recording, one operation after the other ---- */
 
-static uint32_t column(const struct import *m, const double *base, const struct fadi_entry *e)
+static uint32_t column(const struct import *m, const struct fadi_entry *e)
 {
     struct fadi_build *b = m->b;
-    size_t stride;
-    uint32_t i = 0;
-    memcpy(&stride, &e->value, sizeof stride);
-    while (i < b->columns && (b->column_base[i] != base || b->column_stride[i] != stride))
-        i++;
-    if (i == b->columns) { /* there is room: as many as operations */
-        b->column_base[i] = base;
-        b->column_stride[i] = stride;
-        b->columns++;
-    }
-    return fadi_graph_add(&b->graph, FADI_G_DATA, i, FADI_NO_NODE, FADI_NO_NODE);
+    memcpy(b->column_stride + b->columns, &e->value, sizeof *b->column_stride);
+    return fadi_graph_add(&b->graph, FADI_G_DATA, b->columns++, FADI_NO_NODE, FADI_NO_NODE);
 }
 
 static uint32_t import_one(const struct import *m, const struct fadi_entry *head)
@@ -141,7 +132,7 @@ static uint32_t import_one(const struct import *m, const struct fadi_entry *head
     const struct fadi_entry *e = head + 1;
     switch (head->id) {
     case FADI_G_DATA:
-        return column(m, head->base, e);
+        return column(m, e);
     case FADI_OP_DOT:
         return dot(m, e, head->size);
     case FADI_OP_SUM_OF:
@@ -189,25 +180,15 @@ void fadi_build_sums(struct fadi_build *b, const uint32_t *nodes, uint32_t *sums
     }
 }
 
-static size_t count_columns(const struct fadi_capture *p)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < p->y; i += 1 + (size_t)p->entries[i].size)
-        count += p->entries[i].id == FADI_G_DATA;
-    return count;
-}
-
 int fadi_build_primal(struct fadi_build *b, const struct fadi_capture *p, size_t y_count, bool touch)
 {
-    size_t columns = count_columns(p);
     *b = (struct fadi_build){.y_count = y_count, .shared = p->shared, .own = p->own, .touch = touch};
     struct import m = {b, p, malloc((p->next + (size_t)1) * sizeof *m.node), calloc(p->next + (size_t)1, sizeof *m.uses)};
-    b->column_base = malloc((columns + 1) * sizeof *b->column_base);
-    b->column_stride = malloc((columns + 1) * sizeof *b->column_stride);
+    b->column_stride = malloc((p->base_count + 1) * sizeof *b->column_stride);
     b->out.y = malloc(y_count * sizeof *b->out.y);
     b->out.sum = malloc(y_count * sizeof *b->out.sum);
     int rc = fadi_graph_init(&b->graph);
-    if (!m.node || !m.uses || !b->column_base || !b->column_stride || !b->out.y || !b->out.sum)
+    if (!m.node || !m.uses || !b->column_stride || !b->out.y || !b->out.sum)
         rc = FAD_ENOMEM;
     if (!rc) {
         count_uses(&m);
@@ -230,7 +211,6 @@ static void free_outputs(struct fadi_outputs *o)
 void fadi_build_fini(struct fadi_build *b)
 {
     fadi_graph_fini(&b->graph);
-    free(b->column_base);
     free(b->column_stride);
     free_outputs(&b->out);
     free(b->value_tangent);

@@ -1,0 +1,330 @@
+/** @file plan.c  One call of a sum by a program: what is done once, before and after the fold. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ad/program/run.h"
+
+static size_t pages_of(size_t count)
+{
+    return count / FADI_PAGE + 1;
+}
+
+/* ---- Before ---- */
+
+static int invalid(struct fadi_call *c, const char *reason)
+{
+    c->reason = reason;
+    return FAD_EINVAL;
+}
+
+static int check_program(struct fadi_call *c, const struct fad_program *p)
+{
+    const struct fad_sum *s = c->s;
+    if (p->term != s->term)
+        return invalid(c, "the program was made from another term");
+    if (p->shared_count != s->shared_count || p->y_count != c->y_count)
+        return invalid(c, "the program was made for another number of shared parameters or values");
+    if (p->touch_count != (s->touch ? s->touch_count : 0))
+        return invalid(c, "the program was made for another touch_count");
+    return FAD_OK;
+}
+
+/* Which form each element has. Elements that all have the same need no list. */
+static int map_forms(struct fadi_plan *p)
+{
+    struct fadi_call *c = p->c;
+    const struct fad_sum *s = c->s;
+    bool rows = !s->x_offsets && !s->x_blocks && !s->kind;
+    if (rows) {
+        p->forms[0].terms = c->n;
+        return p->program->form_count == 1 && p->program->forms[0].own == s->x_count
+                   ? FAD_OK
+                   : invalid(c, "the program was made for another x_count");
+    }
+    if (p->program->form_count > 1) {
+        p->form_of = malloc((c->n + 1) * sizeof *p->form_of);
+        if (!p->form_of)
+            return FAD_ENOMEM;
+    }
+    for (size_t i = 0; i < c->n; i++) {
+        size_t form = fadi_program_form_of(p->program, c, c->first + i);
+        if (form == p->program->form_count)
+            return invalid(c, "the program has no form for an element's kind and number of values");
+        if (p->form_of)
+            p->form_of[i] = (uint32_t)form;
+        p->forms[form].terms++;
+    }
+    return FAD_OK;
+}
+
+static double input_of(const struct fadi_plan *p, const struct fadi_plan_form *f, const struct fadi_scalar *s)
+{
+    const struct fad_sum *sum = p->c->s;
+    uint32_t j = s->operand[0];
+    if (s->op == FADI_G_SHARED)
+        return sum->shared[j];
+    if (s->op == FADI_G_TERMS)
+        return (double)f->terms;
+    return p->r->shared_tangent && !(sum->shared_fixed && sum->shared_fixed[j]) ? p->r->shared_tangent[j] : 0.0;
+}
+
+static int run_prologue(struct fadi_plan *p, struct fadi_plan_form *f)
+{
+    const struct fadi_code *code = f->code;
+    f->registers = malloc((code->registers + (size_t)1) * sizeof *f->registers);
+    if (!f->registers)
+        return FAD_ENOMEM;
+    memcpy(f->registers, code->constants, code->constant_count * sizeof *f->registers);
+    for (size_t i = 0; i < code->inputs; i++)
+        f->registers[code->scalars[i].result] = input_of(p, f, code->scalars + i);
+    fadi_run_scalars(code->scalars + code->inputs, code->prologue, f->registers);
+    return FAD_OK;
+}
+
+/* The element that the form was recorded from may be outside this call, or have moved: the first one that has the form. */
+static size_t element_of(const struct fadi_plan *p, size_t form)
+{
+    size_t i = 0;
+    while (p->form_of && i < p->c->n && p->form_of[i] != form)
+        i++;
+    return p->c->first + i;
+}
+
+/* Records one element again: arrays of fad_data may have moved, and what the term reads from elsewhere must not have changed. */
+static int refresh(struct fadi_plan *p, size_t form)
+{
+    struct fadi_plan_form *f = p->forms + form;
+    size_t k = element_of(p, form);
+    struct fadi_span x;
+    unsigned op;
+    int rc = f->terms ? fadi_locate(p->c, k, &x) : FAD_OK;
+    if (rc || !f->terms)
+        return rc;
+    rc = fadi_capture(p->c, k, &x, false, &f->fresh);
+    if (rc == FAD_ENOMEM || rc == FAD_EOVERFLOW)
+        return rc;
+    if (rc || fadi_capture_differ(&f->form->capture, &f->fresh, &op) != FADI_NO_NODE) {
+        p->c->reason = "the term does something else than when the program was made: create it again";
+        return FAD_ESTALE;
+    }
+    f->bases = f->fresh.bases;
+    return FAD_OK;
+}
+
+static int plan_form(struct fadi_plan *p, size_t form)
+{
+    struct fadi_plan_form *f = p->forms + form;
+    int rc;
+    f->code = fadi_form_code(p->program, f->form, p->wanted, &rc);
+    if (!f->code)
+        return rc;
+    size_t slots = f->code->slots * (f->form->block + FADI_LANES);
+    f->first_sum = p->sums;
+    p->sums += f->code->sums;
+    p->slot_doubles = slots > p->slot_doubles ? slots : p->slot_doubles;
+    rc = p->c->s->program ? refresh(p, form) : FAD_OK;
+    if (!p->c->s->program)
+        f->bases = f->form->capture.bases;
+    return rc ? rc : run_prologue(p, f);
+}
+
+static int prepare(struct fadi_plan *p)
+{
+    struct fadi_call *c = p->c;
+    int rc = check_program(c, p->program);
+    p->forms = calloc(p->program->form_count + 1, sizeof *p->forms);
+    p->replay = fadi_replay_choose();
+    for (size_t f = 0; p->forms && f < p->program->form_count; f++)
+        p->forms[f].form = p->program->forms + f;
+    if (!rc)
+        rc = p->forms ? map_forms(p) : FAD_ENOMEM;
+    for (size_t f = 0; f < p->program->form_count && !rc; f++)
+        rc = plan_form(p, f);
+    if (rc)
+        return rc;
+    p->lines = p->sums / FADI_LINE + 1;
+    p->sum_pages = pages_of(p->sums);
+    p->pick_pages = pages_of(c->s->shared_count);
+    if (c->s->touch)
+        p->picked = c->y_count * ((p->wanted & FADI_WANT_SHARED ? 1 : 0) + (p->wanted & FADI_WANT_SECOND ? 1 : 0));
+    c->store = fadi_keep_store();
+    if (!c->store)
+        return FAD_ENOMEM;
+    c->wants_x = p->r->wants_x;
+    fadi_accs_start(&c->store->accs, p->sum_pages + p->picked * p->pick_pages);
+    return c->wants_x ? fadi_prepare_x(c) : FAD_OK;
+}
+
+/* ---- After ---- */
+
+static void add_outputs(double *to, const uint32_t *from, size_t count, const double *registers)
+{
+    for (size_t i = 0; to && from && i < count; i++)
+        if (from[i] != FADI_NO_NODE)
+            to[i] += registers[from[i]];
+}
+
+static void run_epilogues(const struct fadi_plan *p, const struct fadi_acc *acc)
+{
+    const struct fadi_request *r = p->r;
+    size_t y = p->c->y_count, shared = y * p->c->s->shared_count;
+    for (size_t i = 0; i < p->program->form_count; i++) {
+        struct fadi_plan_form *f = p->forms + i;
+        const struct fadi_code *code = f->code;
+        double *sums = f->registers + code->first_sum;
+        if (acc)
+            fadi_acc_read_from(acc, f->first_sum, code->sums, sums);
+        else
+            memset(sums, 0, code->sums * sizeof *sums);
+        fadi_run_scalars(code->scalars + code->inputs + code->prologue, code->epilogue, f->registers);
+        add_outputs(r->value, code->value, y, f->registers);
+        add_outputs(r->shared, code->shared, shared, f->registers);
+        add_outputs(r->tangent, code->tangent, y, f->registers);
+        add_outputs(r->second, code->second, shared, f->registers);
+    }
+}
+
+static void clear(double *to, size_t count)
+{
+    for (size_t i = 0; to && i < count; i++)
+        to[i] = 0.0;
+}
+
+static void make_canonical(const struct fadi_plan *p, double *to, size_t count, bool shared)
+{
+    const struct fad_sum *s = p->c->s;
+    for (size_t i = 0; to && i < count; i++)
+        to[i] = shared && s->shared_fixed && s->shared_fixed[i % s->shared_count] ? 0.0 : fadi_canonical(to[i]);
+}
+
+static void read_picked(const struct fadi_plan *p, const struct fadi_acc *acc, double *to, size_t region)
+{
+    size_t shared = p->c->s->shared_count;
+    for (size_t o = 0; to && acc && o < p->c->y_count; o++)
+        fadi_acc_read(acc, p->sum_pages + (region + o) * p->pick_pages, shared, to + o * shared);
+}
+
+/* Nothing fails any more. */
+static void deliver(fad_pool *pool, const struct fadi_plan *p, struct fadi_acc *acc)
+{
+    const struct fadi_request *r = p->r;
+    size_t y = p->c->y_count, shared = y * p->c->s->shared_count;
+    clear(r->value, y);
+    clear(r->tangent, y);
+    clear(r->shared, shared);
+    clear(r->second, shared);
+    run_epilogues(p, acc);
+    if (p->picked) {
+        read_picked(p, acc, r->shared, 0);
+        read_picked(p, acc, r->second, p->wanted & FADI_WANT_SHARED ? y : 0);
+    }
+    make_canonical(p, r->value, y, false);
+    make_canonical(p, r->tangent, y, false);
+    make_canonical(p, r->shared, shared, true);
+    make_canonical(p, r->second, shared, true);
+    if (p->c->wants_x)
+        fadi_deliver_x(pool, p->c, r->x);
+    if (acc) {
+        fadi_acc_empty(acc, p->c->store->accs.pages);
+        fadi_acc_give(&p->c->store->accs, acc);
+    }
+}
+
+/* ---- The call ---- */
+
+static void identity(void *partial, void *plan)
+{
+    (void)plan;
+    ((struct fadi_partial *)partial)->acc = NULL;
+}
+
+static void combine(void *left, const void *right, void *plan)
+{
+    struct fadi_partial *a = left;
+    const struct fadi_partial *b = right;
+    struct fadi_accs *accs = &((struct fadi_plan *)plan)->c->store->accs;
+    if (!a->acc) {
+        a->acc = b->acc;
+    } else if (b->acc) {
+        fadi_acc_add(a->acc, b->acc, accs->pages);
+        fadi_acc_give(accs, b->acc);
+    }
+}
+
+/* The reason why an element failed is found again, since leaves have nowhere to put a sentence. */
+static int fail_at(const struct fadi_plan *p, int status, const struct fad_failure *why)
+{
+    struct fad_failure reason;
+    fadi_call_fail_at(p->c, status, why);
+    if (status == FAD_EDATADEPENDENT && p->c->s->failure && why->index != SIZE_MAX) {
+        size_t form = p->form_of ? p->form_of[why->index - p->c->first] : 0;
+        if (fadi_uniform_element(p->forms[form].form, p->c, why->index, &reason))
+            p->c->s->failure->reason = reason.reason;
+    }
+    return status;
+}
+
+static int fold(fad_pool *pool, struct fadi_plan *p)
+{
+    static const struct fad_monoid monoid = {sizeof(struct fadi_partial), alignof(struct fadi_partial), identity, combine};
+    struct fad_failure why;
+    struct fad_fold_options options = fadi_call_options(p->c, &why);
+    struct fadi_partial total;
+    int rc = fad_fold(pool, p->c->n, &monoid, fadi_program_leaf, p, &options, &total);
+    if (rc)
+        return fail_at(p, rc, &why);
+    deliver(pool, p, total.acc);
+    return FAD_OK;
+}
+
+static unsigned wanted_by(const struct fadi_request *r)
+{
+    return (r->value ? FADI_WANT_VALUE : 0u) | (r->shared ? FADI_WANT_SHARED : 0u) | (r->wants_x ? FADI_WANT_OWN : 0u) |
+           (r->tangent ? FADI_WANT_TANGENT : 0u) | (r->second ? FADI_WANT_SECOND : 0u) | (r->each ? FADI_WANT_EACH : 0u);
+}
+
+static bool asks_for_checks(void)
+{
+    const char *v = getenv("FAD_CHECK");
+    return v && v[0] == '1' && v[1] == '\0';
+}
+
+int fadi_program_run(fad_pool *pool, struct fadi_call *c, struct fad_program *program, const struct fadi_request *r)
+{
+    struct fadi_plan p = {.c = c, .program = program, .r = r, .wanted = wanted_by(r), .checks = asks_for_checks()};
+    int rc = fadi_call_fail(c, prepare(&p));
+    if (!rc)
+        rc = fold(pool, &p);
+    for (size_t f = 0; p.forms && f < program->form_count; f++) {
+        free(p.forms[f].registers);
+        fadi_capture_fini(&p.forms[f].fresh);
+    }
+    free(p.forms);
+    free(p.form_of);
+    fadi_call_finish(c, rc != FAD_OK);
+    return rc;
+}
+
+int fadi_program_try(fad_pool *pool, struct fadi_call *c, const struct fadi_request *r, bool *done)
+{
+    struct fad_program *made;
+    struct fad_failure why;
+    int rc;
+    *done = true;
+    if (c->s->program)
+        return fadi_program_run(pool, c, (struct fad_program *)c->s->program, r);
+    if (!c->s->uniform || c->n == 0) {
+        *done = false;
+        return FAD_OK;
+    }
+    rc = fadi_program_new(&made, c, &why);
+    if (rc == FAD_ENOMEM || rc == FAD_EOVERFLOW)
+        return fadi_call_fail(c, rc);
+    if (rc) { /* the tape takes all terms, and tells about those that fail */
+        *done = false;
+        return FAD_OK;
+    }
+    rc = fadi_program_run(pool, c, made, r);
+    fadi_program_free(made);
+    return rc;
+}

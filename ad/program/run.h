@@ -1,0 +1,67 @@
+/** @file run.h  One call of a sum by a program.
+ *
+ *   plan.c   before and after the fold: prologue and epilogue, where sums go
+ *   run.c    one leaf: elements in blocks
+ *   frame.c  a worker's memory, kept from call to call
+ *
+ * What a leaf adds up lies in a row, in regions of whole pages: first the sums of the forms' bodies, then, where terms pick
+ * their parameters, for each value a region with all P of them (and one more for products with the Hessian). */
+#ifndef FADI_PROGRAM_RUN_H
+#define FADI_PROGRAM_RUN_H
+
+#include "ad/program/program.h"
+
+/** What is asked for; NULL where it is not. */
+struct fadi_request {
+    double *value, *shared, *x, *tangent, *second;
+    const double *shared_tangent, *x_tangent; /* NULL: zeros */
+    bool wants_x; /* x_blocks have their own outputs */
+    bool each;    /* values are the call's term_values */
+};
+
+struct fadi_plan_form {
+    struct fadi_form *form;
+    const struct fadi_code *code;
+    double *registers;
+    size_t first_sum; /* in the region of sums */
+    size_t terms;     /* elements of this form in the call */
+    const double *const *bases;
+    struct fadi_capture fresh; /* bases come from here */
+};
+
+struct fadi_plan {
+    struct fadi_call *c;
+    struct fad_program *program;
+    const struct fadi_request *r;
+    unsigned wanted;
+    bool checks; /* every element is compared with its recording */
+    struct fadi_plan_form *forms;
+    uint32_t *form_of; /* of each element; NULL: there is one form */
+    size_t sums, lines; /* in the region of sums */
+    size_t sum_pages, pick_pages, picked; /* picked: regions of pick_pages */
+    fadi_replay *replay;
+    size_t slot_doubles; /* that the largest body needs */
+};
+
+/** What a worker uses in a leaf. row is zero between leaves, marks too. */
+struct fadi_memory {
+    double *slots, *row;
+    unsigned char *marks;
+    size_t slot_room, row_room; /* in doubles; marks: a byte for a line of the row */
+};
+struct fadi_memory *fadi_memory_take(size_t slots, size_t row);
+void fadi_memory_give(struct fadi_memory *m);
+
+/** The fold's accumulator is a pointer to one. */
+struct fadi_partial {
+    struct fadi_acc *acc;
+};
+int fadi_program_leaf(size_t begin, size_t end, void *partial, void *plan, size_t *failed);
+
+/** Runs a checked call by p. */
+int fadi_program_run(fad_pool *pool, struct fadi_call *c, struct fad_program *p, const struct fadi_request *r);
+/** Runs it by the call's program, or by one that is made for it if the terms are uniform. *done is false if the tape has to do
+ * it: nothing has happened then. */
+int fadi_program_try(fad_pool *pool, struct fadi_call *c, const struct fadi_request *r, bool *done);
+
+#endif
