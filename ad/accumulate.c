@@ -206,11 +206,16 @@ void fadi_acc_empty(struct fadi_acc *a, size_t pages)
         a->pages[i].mask = 0;
 }
 
-void fadi_acc_read(const struct fadi_acc *a, size_t first, size_t count, double *out)
+void fadi_acc_read_at(const struct fadi_acc *a, size_t at, size_t count, double *out)
 {
     for (size_t j = 0; j < count; j++) {
-        const struct fadi_page *p = a->pages + first + (j + 1) / FADI_PAGE;
-        size_t i = (j + 1) % FADI_PAGE;
+        const struct fadi_page *p = a->pages + (at + j) / FADI_PAGE;
+        size_t i = (at + j) % FADI_PAGE;
         out[j] = p->mask >> (i / FADI_LINE) & 1 ? fadi_canonical(p->data[i]) : 0.0;
     }
+}
+
+void fadi_acc_read(const struct fadi_acc *a, size_t first, size_t count, double *out)
+{
+    fadi_acc_read_at(a, first * FADI_PAGE + 1, count, out);
 }

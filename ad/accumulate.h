@@ -57,6 +57,8 @@ int fadi_acc_move(struct fadi_acc *a, size_t first, double *row, unsigned char *
 /** left = left + right; right is empty afterwards. */
 void fadi_acc_add(struct fadi_acc *left, struct fadi_acc *right, size_t pages);
 void fadi_acc_empty(struct fadi_acc *a, size_t pages);
+/** out[j] = element at + j, canonical. */
+void fadi_acc_read_at(const struct fadi_acc *a, size_t at, size_t count, double *out);
 /** out[j] = element 1 + j from page `first` on, canonical. */
 void fadi_acc_read(const struct fadi_acc *a, size_t first, size_t count, double *out);
 

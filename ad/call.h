@@ -165,5 +165,6 @@ int fadi_sum_gradient(fad_pool *pool, const struct fad_sum *s, double *value, do
 int fadi_sum_terms(fad_pool *pool, const struct fad_sum *s, double *values, double *gradients);
 int fadi_sum_jvp(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *shared_tangents,
                  const double *x_tangents, double *value, double *tangents);
+int fadi_program_create(fad_program **p, const struct fad_sum *s);
 
 #endif

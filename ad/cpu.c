@@ -1,4 +1,6 @@
 /** @file cpu.c  The entries that ask which processor this is: compiled for any, unlike the rest of this directory. */
+#include <foldad/program.h>
+
 #include "ad/call.h"
 
 bool fadi_cpu_supported(void)
@@ -49,4 +51,9 @@ int fad_sum_jvp_many(fad_pool *pool, const struct fad_sum *s, size_t directions,
 {
     return fadi_cpu_supported() ? fadi_sum_jvp(pool, s, directions, shared_tangents, x_tangents, value, tangents)
                                 : unsupported(s);
+}
+
+int fad_program_create(fad_program **p, const struct fad_sum *s)
+{
+    return fadi_cpu_supported() ? fadi_program_create(p, s) : unsupported(s);
 }

@@ -117,10 +117,6 @@ int fadi_describe_given(struct fadi_call *c, const struct fad_sum *s, const fad_
     rc = check_x(c, s);
     if (rc)
         return rc;
-    if (s->program) {
-        c->reason = "this version runs no programs";
-        return FAD_EUNSUPPORTED;
-    }
     return check_sizes(c, s);
 }
 

@@ -23,3 +23,39 @@ libad_la_SOURCES += ad/tape.c
 libad_la_SOURCES += ad/taped.c
 libad_la_SOURCES += ad/accumulate.h ad/call.h ad/math.h ad/op.h ad/rules.h ad/stock.h ad/tape.h
 libbaseline_la_SOURCES += ad/cpu.c
+
+# Programs.
+libad_la_SOURCES += ad/program/capture.c
+libad_la_SOURCES += ad/program/choose.c
+libad_la_SOURCES += ad/program/form.c
+libad_la_SOURCES += ad/program/forward.c
+libad_la_SOURCES += ad/program/frame.c
+libad_la_SOURCES += ad/program/graph.c
+libad_la_SOURCES += ad/program/lower.c
+libad_la_SOURCES += ad/program/partial.c
+libad_la_SOURCES += ad/program/plan.c
+libad_la_SOURCES += ad/program/primal.c
+libad_la_SOURCES += ad/program/program.c
+libad_la_SOURCES += ad/program/reverse.c
+libad_la_SOURCES += ad/program/run.c
+libad_la_SOURCES += ad/program/scalars.c
+libad_la_SOURCES += ad/program/select.c
+libad_la_SOURCES += ad/program/slots.c
+libad_la_SOURCES += ad/program/sums.c
+libad_la_SOURCES += ad/program/uniform.c
+libad_la_SOURCES += ad/program/value.c
+libad_la_SOURCES += ad/program/build.h ad/program/capture.h ad/program/code.h ad/program/graph.h ad/program/lanes.h ad/program/lower.h ad/program/part.h ad/program/program.h ad/program/run.h ad/program/sums.h
+
+# One executor, compiled for each width of vectors; ad/program/choose.c asks the processor.
+noinst_LTLIBRARIES += libreplay_generic.la
+libreplay_generic_la_SOURCES = ad/program/replay.c
+libreplay_generic_la_CFLAGS = $(AM_CFLAGS) $(AD_CFLAGS) -DFADI_WIDTH=2
+libwhole_la_LIBADD += libreplay_generic.la
+if X86_64
+noinst_LTLIBRARIES += libreplay_avx2.la libreplay_avx512.la
+libreplay_avx2_la_SOURCES = ad/program/replay.c
+libreplay_avx2_la_CFLAGS = $(AM_CFLAGS) $(AD_CFLAGS) -DFADI_WIDTH=4
+libreplay_avx512_la_SOURCES = ad/program/replay.c
+libreplay_avx512_la_CFLAGS = $(AM_CFLAGS) $(AD_CFLAGS) -mavx512f -mavx512dq -mavx512vl -DFADI_WIDTH=8
+libwhole_la_LIBADD += libreplay_avx2.la libreplay_avx512.la
+endif

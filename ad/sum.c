@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ad/call.h"
+#include "ad/program/run.h"
 
 /* With at most so many shared parameters all lines count as touched: noting them would cost more than moving them. */
 #define MARKS_FROM 1024u
@@ -184,7 +185,12 @@ int fadi_sum_value(fad_pool *pool, const struct fad_sum *s, double *value)
         c.reason = "value is NULL";
         rc = FAD_EINVAL;
     }
-    return rc ? fadi_call_fail(&c, rc) : run(pool, &c, false, value, NULL, NULL);
+    if (rc)
+        return fadi_call_fail(&c, rc);
+    struct fadi_request r = {.value = value};
+    bool done;
+    rc = fadi_program_try(pool, &c, &r, &done);
+    return done ? rc : run(pool, &c, false, value, NULL, NULL);
 }
 
 int fadi_sum_gradient(fad_pool *pool, const struct fad_sum *s, double *value, double *shared_gradient,
@@ -194,7 +200,11 @@ int fadi_sum_gradient(fad_pool *pool, const struct fad_sum *s, double *value, do
     int rc = fadi_describe(&c, s);
     if (rc)
         return fadi_call_fail(&c, rc);
-    return run(pool, &c, s->x_blocks || x_gradient, value, shared_gradient, x_gradient);
+    struct fadi_request r = {
+        .value = value, .shared = shared_gradient, .x = x_gradient, .wants_x = s->x_blocks || x_gradient};
+    bool done;
+    rc = fadi_program_try(pool, &c, &r, &done);
+    return done ? rc : run(pool, &c, r.wants_x, value, shared_gradient, x_gradient);
 }
 
 /* ---- Each term by itself ---- */

@@ -37,6 +37,7 @@ AC_DEFUN([FAD_CHECK_FLAGS], [
         [aarch64], [],
         [AC_MSG_WARN([$host_cpu is not tested: x86_64 and aarch64 are])])
     AC_SUBST([AD_CFLAGS])
+    AM_CONDITIONAL([X86_64], [test "$host_cpu" = x86_64])
     # for the benchmark's contenders, which run where they are built
     AS_IF([test "$cross_compiling" = yes], [NATIVE_CFLAGS=$AD_CFLAGS], [NATIVE_CFLAGS=-march=native])
     AC_SUBST([NATIVE_CFLAGS])

@@ -173,7 +173,7 @@ static void run_epilogues(const struct fadi_plan *p, const struct fadi_acc *acc)
         const struct fadi_code *code = f->code;
         double *sums = f->registers + code->first_sum;
         if (acc)
-            fadi_acc_read_from(acc, f->first_sum, code->sums, sums);
+            fadi_acc_read_at(acc, 1 + f->first_sum, code->sums, sums);
         else
             memset(sums, 0, code->sums * sizeof *sums);
         fadi_run_scalars(code->scalars + code->inputs + code->prologue, code->epilogue, f->registers);

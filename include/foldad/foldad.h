@@ -4,6 +4,7 @@
 #include <foldad/base.h>
 #include <foldad/fold.h>
 #include <foldad/pool.h>
+#include <foldad/program.h>
 #include <foldad/real.h>
 #include <foldad/rule.h>
 #include <foldad/sum.h>
