@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ad/call.h"
+#include "ad/program/run.h"
 
 /* Directions of one fold: a row of tangents each, on every worker's tape. */
 #define ROWS 16u
@@ -133,6 +134,26 @@ static int run_all(fad_pool *pool, const struct fad_sum *s, size_t directions, c
     return FAD_OK;
 }
 
+struct directions {
+    size_t count;
+    const double *shared, *x;
+};
+
+/* One run a direction; without any, one for the value. */
+static int by_program(fad_pool *pool, struct fadi_call *c, struct fad_program *p, const struct directions *d, double *value,
+                      double *built)
+{
+    struct fadi_request r = {.value = value, .x_tangent = d->x};
+    int rc = FAD_OK;
+    for (; r.direction < (d->count ? d->count : 1) && !rc; r.direction++) {
+        r.tangent = d->count ? built + r.direction * c->y_count : NULL;
+        r.shared_tangent = d->shared ? d->shared + r.direction * c->s->shared_count : NULL;
+        rc = fadi_program_run(pool, c, p, &r);
+        r.value = NULL;
+    }
+    return rc;
+}
+
 int fadi_sum_jvp(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *shared_tangents,
                  const double *x_tangents, double *value, double *tangents)
 {
@@ -147,7 +168,15 @@ int fadi_sum_jvp(fad_pool *pool, const struct fad_sum *s, size_t directions, con
     double *built = malloc(bytes);
     if (!built)
         return fadi_call_fail(&c, FAD_ENOMEM);
-    rc = run_all(pool, s, tangents ? directions : 0, shared_tangents, x_tangents, built + outputs, built);
+    struct directions d = {tangents ? directions : 0, shared_tangents, x_tangents};
+    struct fad_program *program;
+    bool made;
+    rc = fadi_program_open(&c, &program, &made);
+    if (!rc && program)
+        rc = by_program(pool, &c, program, &d, built + outputs, built);
+    else if (!rc)
+        rc = run_all(pool, s, d.count, shared_tangents, x_tangents, built + outputs, built);
+    fadi_program_close(program, made);
     if (!rc && value)
         memcpy(value, built + outputs, c.y_count * sizeof *value);
     if (!rc && tangents && outputs)

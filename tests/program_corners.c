@@ -75,6 +75,12 @@ static struct fad_sum sum_of(struct rows *r, fad_term *term)
     return s;
 }
 
+/* A program computes the partials of norm2 as x * (1 / norm): one more rounding than x / norm, so 1 ulp may differ. */
+static bool is_partial(enum fadi_op op, double got, double expected)
+{
+    return is_output(got, expected) || (op == FADI_OP_NORM2 && fabs(got - expected) <= 0x1p-52 * fabs(expected));
+}
+
 /* The elements' partials in one call, and each value in a call of its own. */
 static void the_elements_own_operands(void **state)
 {
@@ -90,7 +96,7 @@ static void the_elements_own_operands(void **state)
             assert_int_equal(fad_sum_gradient(pool_with(2), &s, NULL, NULL, g), 0);
             for (size_t k = 0; k < r.n; k++) {
                 for (unsigned i = 0; i < count; i++)
-                    if (!is_output(g[k * count + i], r.constants >> i & 1 ? 0.0 : r.row[k]->partial[i]))
+                    if (!is_partial(r.row[k]->op, g[k * count + i], r.constants >> i & 1 ? 0.0 : r.row[k]->partial[i]))
                         fail_msg("%s, row %zu, constants %x: partial %u is %.17g", operation_name(r.row[k]->op), k,
                                  r.constants, i, g[k * count + i]);
                 s.first = k;
@@ -126,7 +132,7 @@ static void shared_parameters_as_operands(void **state)
             s.shared_count = c->count;
             assert_int_equal(fad_sum_gradient(NULL, &s, NULL, g, NULL), 0);
             for (unsigned j = 0; j < c->count; j++)
-                if (!is_output(g[j], (double)n * c->partial[j]))
+                if (!is_partial(c->op, g[j], (double)n * c->partial[j]))
                     fail_msg("row %zu, %s, %zu elements: partial %u is %.17g", i, operation_name(c->op), n, j, g[j]);
         }
     }

@@ -46,7 +46,6 @@ static bool is_singular(unsigned op)
     case FADI_OP_TANH:
     case FADI_OP_ERF:
     case FADI_OP_ERFC:
-    case FADI_OP_LOG1PEXP:
     case FADI_OP_LOGISTIC:
     case FADI_OP_SECH2:
     case FADI_OP_GAUSS:

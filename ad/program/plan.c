@@ -152,7 +152,12 @@ static int prepare(struct fadi_plan *p)
         return FAD_ENOMEM;
     c->wants_x = p->r->wants_x;
     fadi_accs_start(&c->store->accs, p->sum_pages + p->picked * p->pick_pages);
-    return c->wants_x ? fadi_prepare_x(c) : FAD_OK;
+    if (!p->r->x_tangent)
+        return c->wants_x ? fadi_prepare_x(c) : FAD_OK;
+    rc = fadi_seed_x(c);
+    if (!rc)
+        p->x_tangent = p->r->x_tangent + p->r->direction * fadi_place_of(c, c->s->terms);
+    return rc;
 }
 
 /* ---- After ---- */
@@ -305,26 +310,34 @@ int fadi_program_run(fad_pool *pool, struct fadi_call *c, struct fad_program *pr
     return rc;
 }
 
-int fadi_program_try(fad_pool *pool, struct fadi_call *c, const struct fadi_request *r, bool *done)
+int fadi_program_open(struct fadi_call *c, struct fad_program **p, bool *made)
 {
-    struct fad_program *made;
     struct fad_failure why;
-    int rc;
-    *done = true;
-    if (c->s->program)
-        return fadi_program_run(pool, c, (struct fad_program *)c->s->program, r);
-    if (!c->s->uniform || c->n == 0) {
-        *done = false;
+    *p = c->s->rule ? NULL : (struct fad_program *)c->s->program;
+    *made = false;
+    if (*p || !c->s->uniform || c->s->rule || c->n == 0)
         return FAD_OK;
-    }
-    rc = fadi_program_new(&made, c, &why);
+    int rc = fadi_program_new(p, c, &why);
     if (rc == FAD_ENOMEM || rc == FAD_EOVERFLOW)
         return fadi_call_fail(c, rc);
-    if (rc) { /* the tape takes all terms, and tells about those that fail */
-        *done = false;
-        return FAD_OK;
-    }
-    rc = fadi_program_run(pool, c, made, r);
-    fadi_program_free(made);
+    *made = rc == FAD_OK;
+    return FAD_OK; /* the tape takes all other terms, and tells about those that fail */
+}
+
+void fadi_program_close(struct fad_program *p, bool made)
+{
+    if (made)
+        fadi_program_free(p);
+}
+
+int fadi_program_try(fad_pool *pool, struct fadi_call *c, const struct fadi_request *r, bool *done)
+{
+    struct fad_program *p;
+    bool made;
+    int rc = fadi_program_open(c, &p, &made);
+    *done = rc || p;
+    if (!rc && p)
+        rc = fadi_program_run(pool, c, p, r);
+    fadi_program_close(p, made);
     return rc;
 }

@@ -28,13 +28,6 @@ static const uint32_t *picks(const struct block *b, size_t i)
     return s->touch + b->k[i] * s->touch_count;
 }
 
-/* Where the tangents of an element's own values are: laid out as x. */
-static const double *own_tangent(const struct block *b, size_t i)
-{
-    const struct fad_sum *s = b->plan->c->s;
-    return s->x_blocks ? b->plan->r->x_tangent + b->x[i].start : b->plan->r->x_tangent + (b->x[i].data - s->x);
-}
-
 static void load_column(const struct block *b, const struct fadi_column *c)
 {
     double *to = column(b, c);
@@ -46,7 +39,9 @@ static void load_column(const struct block *b, const struct fadi_column *c)
         break;
     case FADI_G_X_TANGENT:
         for (size_t i = 0; i < b->count; i++)
-            to[i] = p->r->x_tangent && !(p->c->s->x_fixed && p->c->s->x_fixed[c->index]) ? own_tangent(b, i)[c->index] : 0.0;
+            to[i] = p->x_tangent && !(p->c->s->x_fixed && p->c->s->x_fixed[c->index])
+                        ? p->x_tangent[fadi_place_of(p->c, b->k[i]) + c->index]
+                        : 0.0;
         break;
     case FADI_G_DATA:
         for (size_t i = 0; i < b->count; i++)

@@ -15,6 +15,7 @@
 struct fadi_request {
     double *value, *shared, *x, *tangent, *second;
     const double *shared_tangent, *x_tangent; /* NULL: zeros */
+    size_t direction; /* x_tangent has those of several directions one after the other: which one */
     bool wants_x; /* x_blocks have their own outputs */
     bool each;    /* values are the call's term_values */
 };
@@ -41,6 +42,7 @@ struct fadi_plan {
     size_t sum_pages, pick_pages, picked; /* picked: regions of pick_pages */
     fadi_replay *replay;
     size_t slot_doubles; /* that the largest body needs */
+    const double *x_tangent; /* of this direction */
 };
 
 /** What a worker uses in a leaf. row is zero between leaves, marks too. */
@@ -58,10 +60,13 @@ struct fadi_partial {
 };
 int fadi_program_leaf(size_t begin, size_t end, void *partial, void *plan, size_t *failed);
 
-/** Runs a checked call by p. */
+/** The program that the call runs by: its description's, one that is made because the terms are uniform, or NULL: the tape has to
+ * do it. FAD_ENOMEM, FAD_EOVERFLOW. */
+int fadi_program_open(struct fadi_call *c, struct fad_program **p, bool *made);
+void fadi_program_close(struct fad_program *p, bool made);
+/** Runs a checked call; again for another request. */
 int fadi_program_run(fad_pool *pool, struct fadi_call *c, struct fad_program *p, const struct fadi_request *r);
-/** Runs it by the call's program, or by one that is made for it if the terms are uniform. *done is false if the tape has to do
- * it: nothing has happened then. */
+/** Opens, runs and closes; *done is false if the tape has to do it: nothing has happened then. */
 int fadi_program_try(fad_pool *pool, struct fadi_call *c, const struct fadi_request *r, bool *done);
 
 #endif

@@ -81,13 +81,24 @@ static size_t probe(const struct fadi_call *c, unsigned i)
     return c->first + (i == 0 ? 0 : i == 1 ? c->n / 2 : i == 2 ? c->n - 1 : hashed(c->n, i));
 }
 
-/* The form's own element under another k, if that has this form too. */
+static bool has_form(const struct fadi_form *f, const struct fadi_call *c, size_t k)
+{
+    struct fadi_span x;
+    return !fadi_locate(c, k, &x) && x.count == f->own && (c->s->kind ? c->s->kind[k] : 0) == f->kind;
+}
+
+/* From k on, the next element that has the form; there is one. */
+static size_t next_of(const struct fadi_form *f, const struct fadi_call *c, size_t k)
+{
+    while (!has_form(f, c, k))
+        k = k + 1 < c->first + c->n ? k + 1 : c->first;
+    return k;
+}
+
+/* The form's own element under another k. */
 static int compare_under(const struct fadi_form *f, const struct fadi_call *c, size_t k, const struct fadi_span *x,
                          struct fadi_capture *p, struct fad_failure *why)
 {
-    struct fadi_span other;
-    if (fadi_locate(c, k, &other) || other.count != x->count || (c->s->kind && c->s->kind[k] != f->kind))
-        return FAD_OK;
     fadi_capture(c, k, x, false, p);
     int rc = compare(&f->capture, p, by_element, k, why);
     return rc || fadi_capture_same_bases(&f->capture, p) ? rc
@@ -104,7 +115,7 @@ int fadi_uniform_form(const struct fadi_form *f, const struct fadi_call *c, stru
         rc = compare(&f->capture, &p, by_values, f->element, why);
     }
     for (unsigned i = 0; i < 3 + HASHED && !rc; i++)
-        rc = compare_under(f, c, probe(c, i), &x, &p, why);
+        rc = compare_under(f, c, next_of(f, c, probe(c, i)), &x, &p, why);
     fadi_capture_fini(&p);
     return rc;
 }
