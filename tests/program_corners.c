@@ -76,9 +76,9 @@ static struct fad_sum sum_of(struct rows *r, fad_term *term)
 }
 
 /* A program computes the partials of norm2 as x * (1 / norm): one more rounding than x / norm, so 1 ulp may differ. */
-static bool is_partial(enum fadi_op op, double got, double expected)
+static bool is_partial(enum operation op, double got, double expected)
 {
-    return is_output(got, expected) || (op == FADI_OP_NORM2 && fabs(got - expected) <= 0x1p-52 * fabs(expected));
+    return is_output(got, expected) || (op == OP_NORM2 && fabs(got - expected) <= 0x1p-52 * fabs(expected));
 }
 
 /* The elements' partials in one call, and each value in a call of its own. */

@@ -137,6 +137,7 @@ static uint32_t tangent_of(struct forward *f, uint32_t at)
     case FADI_G_FMS:
         return add(f, of_product(f, &n, FADI_NO_NODE, false, false), f->tangent[n.c], FADI_NO_NODE, true, false);
     case FADI_OP_MULZ:
+    case FADI_G_MULZZ:
         return of_product(f, &n, FADI_NO_NODE, false, true);
     case FADI_OP_DIV:
     case FADI_G_DIVZ:

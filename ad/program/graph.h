@@ -28,6 +28,7 @@ enum fadi_graph_op {
     FADI_G_SUM,                   /* over the elements: of a, or of a * b */
     FADI_G_FMS,                   /* a * b - c, rounded once */
     FADI_G_FNMA,                  /* c - a * b, rounded once */
+    FADI_G_MULZZ,                 /* a == 0 or b == 0 ? 0 : a * b */
     FADI_G_DIVZ,                  /* a == 0 ? 0 : a / b */
     FADI_G_PEAK,                  /* maximum whose derivative is taken as 0 */
     FADI_G_SOFT,                  /* e^(a - b), b the peak: 1 where equal, 0 for a peak of -inf */

@@ -94,7 +94,7 @@ static uint32_t logsumexp(const struct import *m, const struct fadi_entry *e, si
     if (size == 0)
         return fadi_graph_const(g, (double)-INFINITY);
     uint32_t peak = operand(m, e), s = FADI_NO_NODE;
-    for (size_t i = 1; i < size; i++)
+    for (size_t i = 0; i < size; i++) /* the first one with itself: the operand, without its derivative */
         peak = fadi_binary(g, FADI_G_PEAK, operand(m, e + i), peak);
     for (size_t i = 0; i < size; i++) {
         uint32_t soft = fadi_binary(g, FADI_G_SOFT, operand(m, e + i), peak);

@@ -66,7 +66,7 @@ static uint32_t adjoint_of(struct sweep *s, uint32_t n)
         struct fadi_part p = s->parts[i];
         if (shared && p.each)
             p = summed(s, p);
-        if (!fadi_is_const(s->g, p.w, 0.0))
+        if (!fadi_is_const(s->g, p.w, 0.0) && !fadi_is_const(s->g, p.p, 0.0))
             total = fadi_part_add(s->g, total, &p);
     }
     return total;
@@ -118,7 +118,7 @@ static void pull_extremum(struct sweep *s, uint32_t n, uint32_t w)
     push_product(s, n, node.b, fadi_graph_add(g, FADI_OP_SELECT, tie, half, to_b), FADI_NO_NODE, false, false);
 }
 
-/* a / b: one division serves both operands */
+/* a / b: one division serves both operands. 0 / b has the derivative 0 to b, however small b is. */
 static void pull_quotient(struct sweep *s, uint32_t n, uint32_t w)
 {
     const struct fadi_gnode node = s->g->nodes[n];
@@ -126,7 +126,7 @@ static void pull_quotient(struct sweep *s, uint32_t n, uint32_t w)
     uint32_t scaled = fadi_binary(s->g, constant ? FADI_OP_DIV : FADI_G_DIVZ, w, node.b);
     push_product(s, n, node.a, scaled, FADI_NO_NODE, false, false);
     if (s->g->nodes[node.b].level != FADI_CONSTANT)
-        push_product(s, n, node.b, scaled, n, true, true);
+        push_product(s, n, node.b, fadi_binary(s->g, FADI_G_MULZZ, scaled, n), FADI_NO_NODE, true, false);
 }
 
 static void pull_function(struct sweep *s, uint32_t n, uint32_t w)
@@ -219,7 +219,7 @@ static void sweep_output(struct sweep *s, size_t o)
         if (s->first[n] == FADI_NO_NODE)
             continue;
         uint32_t w = adjoint_of(s, n);
-        if (w == FADI_NO_NODE)
+        if (w == FADI_NO_NODE || fadi_is_const(s->g, w, 0.0))
             continue;
         if (fadi_graph_arity(s->g->nodes[n].op))
             pull_back(s, n, w);

@@ -152,6 +152,7 @@ static bool takes_registers(unsigned op)
     case FADI_OP_MUL:
     case FADI_OP_DIV:
     case FADI_OP_MULZ:
+    case FADI_G_MULZZ:
     case FADI_G_DIVZ:
     case FADI_OP_LT:
     case FADI_OP_LE:

@@ -27,6 +27,8 @@ static double graph_value(unsigned op, double a, double b, double c)
         return fma(a, b, -c);
     case FADI_G_FNMA:
         return fma(-a, b, c);
+    case FADI_G_MULZZ:
+        return a == 0.0 || b == 0.0 ? 0.0 : a * b;
     case FADI_G_DIVZ:
         return a == 0.0 ? 0.0 : a / b;
     case FADI_G_PEAK:
@@ -115,6 +117,7 @@ unsigned fadi_graph_arity(unsigned op)
     case FADI_OP_AND:
     case FADI_OP_OR:
     case FADI_G_SUM:
+    case FADI_G_MULZZ:
     case FADI_G_DIVZ:
     case FADI_G_PEAK:
     case FADI_G_SOFT:
@@ -138,7 +141,7 @@ const char *fadi_graph_name(unsigned op)
         FADI_UNARY_OPS(NAME1) FADI_UNARY_INTERNAL(NAME1) FADI_BINARY_OPS(NAME2) FADI_BINARY_INTERNAL(NAME2) FADI_OTHER_OPS(NAME)};
     static const char *const more[FADI_G_END - FADI_OP_COUNT] = {
         "const", "shared", "shared'", "terms", "x",    "x'",       "data", "touch", "touch'", "sum",
-        "fms",   "fnma",   "divz",  "peak", "soft", "soft_log", "invz",  "root",   "scale"};
+        "fms",   "fnma",   "mulzz",   "divz",  "peak", "soft", "soft_log", "invz",  "root",   "scale"};
     const char *name = op < FADI_OP_COUNT ? table[op] : op < FADI_G_END ? more[op - FADI_OP_COUNT] : NULL;
     return name ? name : "?";
 }
