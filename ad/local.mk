@@ -44,7 +44,7 @@ libad_la_SOURCES += ad/program/slots.c
 libad_la_SOURCES += ad/program/sums.c
 libad_la_SOURCES += ad/program/uniform.c
 libad_la_SOURCES += ad/program/value.c
-libad_la_SOURCES += ad/program/build.h ad/program/capture.h ad/program/code.h ad/program/graph.h ad/program/lanes.h ad/program/lower.h ad/program/part.h ad/program/program.h ad/program/run.h ad/program/sums.h
+libad_la_SOURCES += ad/program/columns.h ad/program/build.h ad/program/capture.h ad/program/code.h ad/program/graph.h ad/program/lanes.h ad/program/lower.h ad/program/part.h ad/program/program.h ad/program/run.h ad/program/sums.h
 
 # One executor, compiled for each width of vectors; ad/program/choose.c asks the processor.
 noinst_LTLIBRARIES += libreplay_generic.la

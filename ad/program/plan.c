@@ -119,6 +119,8 @@ static int plan_form(struct fadi_plan *p, size_t form)
     if (!f->code)
         return rc;
     size_t slots = f->code->slots * (f->form->block + FADI_LANES);
+    for (size_t i = 0; i < f->code->out_count; i++)
+        f->own_columns += f->code->out[i].what == FADI_WANT_OWN;
     f->first_sum = p->sums;
     p->sums += f->code->sums;
     p->slot_doubles = slots > p->slot_doubles ? slots : p->slot_doubles;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ad/program/columns.h"
 #include "ad/program/run.h"
 
 /* One block. */
@@ -10,9 +11,10 @@ struct block {
     const struct fadi_plan_form *f;
     struct fadi_memory *m;
     struct fadi_frame frame;
-    size_t count;
+    size_t count, lanes; /* elements, and what they are rounded up to */
     size_t k[FADI_BLOCK_MAX];
-    struct fadi_span x[FADI_BLOCK_MAX];
+    const double *row[FADI_BLOCK_MAX]; /* an element's own values; the last one's again in lanes that do not count */
+    size_t start[FADI_BLOCK_MAX];      /* of its own gradient in x_built */
 };
 
 static double *column(const struct block *b, const struct fadi_column *c)
@@ -28,44 +30,78 @@ static const uint32_t *picks(const struct block *b, size_t i)
     return s->touch + b->k[i] * s->touch_count;
 }
 
-static void load_column(const struct block *b, const struct fadi_column *c)
+/* count columns whose numbers follow each other in the rows. */
+static void load_four(const struct block *b, const struct fadi_column *c)
+{
+    double *to[4] = {column(b, c), column(b, c + 1), column(b, c + 2), column(b, c + 3)};
+    for (size_t i = 0; i < b->lanes; i += 4) {
+        fadi_four v[4];
+        for (int r = 0; r < 4; r++)
+            v[r] = fadi_four_load(b->row[i + r] + c->index);
+        fadi_transpose(v, v + 1, v + 2, v + 3);
+        for (int r = 0; r < 4; r++)
+            fadi_four_store(to[r] + i, v[r]);
+    }
+}
+
+static void load_one(const struct block *b, const struct fadi_column *c)
+{
+    double *to = column(b, c);
+    for (size_t i = 0; i < b->lanes; i += 4) {
+        fadi_four v = {b->row[i][c->index], b->row[i + 1][c->index], b->row[i + 2][c->index], b->row[i + 3][c->index]};
+        fadi_four_store(to + i, v);
+    }
+}
+
+static void load_other(const struct block *b, const struct fadi_column *c)
 {
     double *to = column(b, c);
     const struct fadi_plan *p = b->plan;
-    switch (c->what) {
-    case FADI_G_X:
-        for (size_t i = 0; i < b->count; i++)
-            to[i] = b->x[i].data[c->index];
-        break;
-    case FADI_G_X_TANGENT:
-        for (size_t i = 0; i < b->count; i++)
-            to[i] = p->x_tangent && !(p->c->s->x_fixed && p->c->s->x_fixed[c->index])
+    const struct fad_sum *s = p->c->s;
+    for (size_t i = 0; i < b->count; i++)
+        switch (c->what) {
+        case FADI_G_X_TANGENT:
+            to[i] = p->x_tangent && !(s->x_fixed && s->x_fixed[c->index])
                         ? p->x_tangent[fadi_place_of(p->c, b->k[i]) + c->index]
                         : 0.0;
-        break;
-    case FADI_G_DATA:
-        for (size_t i = 0; i < b->count; i++)
+            break;
+        case FADI_G_DATA:
             to[i] = b->f->bases[c->index][b->k[i] * b->f->form->build.column_stride[c->index]];
-        break;
-    case FADI_G_TOUCH:
-        for (size_t i = 0; i < b->count; i++)
-            to[i] = p->c->s->shared[picks(b, i)[c->index]];
-        break;
-    default:
-        for (size_t i = 0; i < b->count; i++) {
+            break;
+        case FADI_G_TOUCH:
+            to[i] = s->shared[picks(b, i)[c->index]];
+            break;
+        default: {
             uint32_t at = picks(b, i)[c->index];
-            to[i] = p->r->shared_tangent && !(p->c->s->shared_fixed && p->c->s->shared_fixed[at]) ? p->r->shared_tangent[at] : 0.0;
+            to[i] = p->r->shared_tangent && !(s->shared_fixed && s->shared_fixed[at]) ? p->r->shared_tangent[at] : 0.0;
+        }
+        }
+    for (size_t i = b->count; i < b->lanes; i++) /* lanes that do not count compute with numbers that do */
+        to[i] = to[b->count - 1];
+}
+
+static void load_inputs(const struct block *b)
+{
+    const struct fadi_code *code = b->f->code;
+    for (size_t j = 0; j < code->in_count; j++) {
+        const struct fadi_column *c = code->in + j;
+        if (c->what != FADI_G_X) {
+            load_other(b, c);
+        } else if (j + 3 < code->in_count && c[3].what == FADI_G_X && c[3].index == c->index + 3) {
+            load_four(b, c);
+            j += 3;
+        } else {
+            load_one(b, c);
         }
     }
-    for (size_t i = b->count; i % FADI_LANES; i++) /* lanes that do not count compute with numbers that do */
-        to[i] = to[b->count - 1];
 }
 
 /* ---- What it leaves ---- */
 
-static void store_each(const struct block *b, const struct fadi_column *c, const double *from)
+static void store_each(const struct block *b, const struct fadi_column *c)
 {
     struct fadi_call *call = b->plan->c;
+    const double *from = column(b, c);
     for (size_t i = 0; i < b->count; i++)
         call->term_values[(b->k[i] - call->first) * call->y_count + c->index] = fadi_canonical(from[i]);
 }
@@ -76,29 +112,69 @@ static bool stores_own(const struct block *b, size_t i)
     return !c->x_overlaps && !(c->s->x_blocks && !c->s->x_blocks[b->k[i]].gradient);
 }
 
-static void store_own(const struct block *b, const struct fadi_column *c, const double *from)
+static double *own_row(const struct block *b, size_t i, size_t o)
 {
-    struct fadi_call *call = b->plan->c;
-    size_t own = b->f->form->own, o = c->index / own, j = c->index % own;
-    if (call->s->x_fixed && call->s->x_fixed[j])
-        return;
-    for (size_t i = 0; i < b->count; i++)
-        if (stores_own(b, i))
-            call->x_built[o * call->x_total + b->x[i].start + j] = fadi_canonical(from[i]);
+    const struct fadi_call *c = b->plan->c;
+    return c->x_built + o * c->x_total + b->start[i];
 }
 
-/* Components that are fixed, or that the term does not use, have no column. */
+/* Four columns of the same output, for elements that all have a gradient. */
+static void store_four(const struct block *b, const struct fadi_column *c, size_t o, size_t j)
+{
+    const double *from[4] = {column(b, c), column(b, c + 1), column(b, c + 2), column(b, c + 3)};
+    for (size_t i = 0; i < b->count; i += 4) {
+        fadi_four v[4];
+        for (int r = 0; r < 4; r++)
+            v[r] = fadi_four_canonical(fadi_four_load(from[r] + i));
+        fadi_transpose(v, v + 1, v + 2, v + 3);
+        for (size_t r = 0; r < 4 && i + r < b->count; r++)
+            fadi_four_store(own_row(b, i + r, o) + j, v[r]);
+    }
+}
+
+static void store_own(const struct block *b, const struct fadi_column *c, size_t o, size_t j)
+{
+    const double *from = column(b, c);
+    for (size_t i = 0; i < b->count; i++)
+        if (stores_own(b, i))
+            own_row(b, i, o)[j] = fadi_canonical(from[i]);
+}
+
+/* Components that are fixed, or that the term does not use, have no column that counts. */
 static void clear_own(const struct block *b)
 {
-    struct fadi_call *call = b->plan->c;
-    size_t columns = 0, own = b->f->form->own;
-    for (size_t i = 0; i < b->f->code->out_count; i++)
-        columns += b->f->code->out[i].what == FADI_WANT_OWN;
-    if (columns == own * call->y_count && !call->s->x_fixed)
+    struct fadi_call *c = b->plan->c;
+    size_t own = b->f->form->own;
+    if (b->f->own_columns == own * c->y_count && !c->s->x_fixed)
         return;
     for (size_t i = 0; i < b->count; i++)
-        for (size_t o = 0; o < call->y_count && stores_own(b, i); o++)
-            memset(call->x_built + o * call->x_total + b->x[i].start, 0, own * sizeof *call->x_built);
+        for (size_t o = 0; o < c->y_count && stores_own(b, i); o++)
+            memset(own_row(b, i, o), 0, own * sizeof *c->x_built);
+}
+
+static bool follows(const struct fadi_column *c, const struct fadi_column *end, size_t own)
+{
+    return c + 3 < end && c[3].what == FADI_WANT_OWN && c[3].index == c->index + 3 && c->index / own == c[3].index / own;
+}
+
+static void store_all_own(const struct block *b)
+{
+    const struct fadi_code *code = b->f->code;
+    const struct fadi_call *call = b->plan->c;
+    const struct fadi_column *end = code->out + code->out_count;
+    size_t own = b->f->form->own;
+    bool every = !call->x_overlaps && !call->s->x_blocks && !call->s->x_fixed;
+    clear_own(b);
+    for (const struct fadi_column *c = code->out; c < end; c++) {
+        if (c->what != FADI_WANT_OWN || (call->s->x_fixed && call->s->x_fixed[c->index % own]))
+            continue;
+        if (every && follows(c, end, own)) {
+            store_four(b, c, c->index / own, c->index % own);
+            c += 3;
+        } else {
+            store_own(b, c, c->index / own, c->index % own);
+        }
+    }
 }
 
 static double *pick_row(const struct block *b, unsigned what, size_t o)
@@ -129,14 +205,10 @@ static void store_outputs(const struct block *b)
 {
     const struct fadi_code *code = b->f->code;
     if (b->plan->wanted & FADI_WANT_OWN)
-        clear_own(b);
-    for (size_t j = 0; j < code->out_count; j++) {
-        const struct fadi_column *c = code->out + j;
-        if (c->what == FADI_WANT_EACH)
-            store_each(b, c, column(b, c));
-        else if (c->what == FADI_WANT_OWN)
-            store_own(b, c, column(b, c));
-    }
+        store_all_own(b);
+    for (size_t j = 0; (b->plan->wanted & FADI_WANT_EACH) && j < code->out_count; j++)
+        if (code->out[j].what == FADI_WANT_EACH)
+            store_each(b, code->out + j);
     if (b->plan->picked)
         scatter(b);
 }
@@ -145,13 +217,14 @@ static void store_outputs(const struct block *b)
 
 static void run_block(struct block *b)
 {
-    const struct fadi_code *code = b->f->code;
     if (b->count == 0)
         return;
+    b->lanes = (b->count + FADI_LANES - 1) / FADI_LANES * FADI_LANES;
+    for (size_t i = b->count; i < b->lanes; i++)
+        b->row[i] = b->row[b->count - 1];
     b->frame.count = b->count;
-    for (size_t j = 0; j < code->in_count; j++)
-        load_column(b, code->in + j);
-    b->plan->replay(code->words, &b->frame);
+    load_inputs(b);
+    b->plan->replay(b->f->code->words, &b->frame);
     store_outputs(b);
     b->count = 0;
 }
@@ -160,22 +233,52 @@ static void start_form(struct block *b, size_t form)
 {
     const struct fadi_plan *p = b->plan;
     b->f = p->forms + form;
+    b->count = 0;
     b->frame = (struct fadi_frame){.slots = b->m->slots,
                                    .stride = b->f->form->block + FADI_LANES,
                                    .registers = b->f->registers,
                                    .sums = b->m->row + 1 + b->f->first_sum};
 }
 
+static void put_element(struct block *b, size_t k)
+{
+    struct fadi_span x;
+    fadi_locate(b->plan->c, k, &x);
+    b->k[b->count] = k;
+    b->row[b->count] = x.data;
+    b->start[b->count++] = x.start;
+}
+
+/* Elements in rows of one length, the usual case. */
+static void run_rows(struct block *b, size_t begin, size_t end)
+{
+    const struct fadi_call *c = b->plan->c;
+    const struct fad_sum *s = c->s;
+    size_t stride = s->x_stride ? s->x_stride : s->x_count, block = b->f->form->block;
+    for (size_t k = begin; k < end; k += block) {
+        b->count = end - k < block ? end - k : block;
+        for (size_t i = 0; i < b->count; i++) {
+            b->k[i] = k + i;
+            b->row[i] = s->x + (k + i) * stride;
+            b->start[i] = (k + i - c->first) * s->x_count;
+        }
+        run_block(b);
+    }
+}
+
 static void run_form(struct block *b, size_t form, size_t begin, size_t end)
 {
     const struct fadi_plan *p = b->plan;
     start_form(b, form);
+    if (!p->form_of && !p->c->s->x_offsets && !p->c->s->x_blocks) {
+        run_rows(b, begin, end);
+        return;
+    }
     for (size_t k = begin; k < end; k++) {
         if (p->form_of && p->form_of[k - p->c->first] != form)
             continue;
-        b->k[b->count] = k;
-        fadi_locate(p->c, k, b->x + b->count);
-        if (++b->count == b->f->form->block)
+        put_element(b, k);
+        if (b->count == b->f->form->block)
             run_block(b);
     }
     run_block(b);
@@ -231,7 +334,6 @@ int fadi_program_leaf(size_t begin, size_t end, void *partial, void *plan, size_
         return fadi_call_own(p->c, begin, FAD_ENOMEM);
     b.plan = p;
     b.m = m;
-    b.count = 0;
     for (size_t f = 0; f < p->program->form_count; f++)
         run_form(&b, f, begin, end);
     int rc = move(p, m, partial);

@@ -25,6 +25,7 @@ struct fadi_plan_form {
     const struct fadi_code *code;
     double *registers;
     size_t first_sum; /* in the region of sums */
+    size_t own_columns; /* that hold a gradient of an element's own values */
     size_t terms;     /* elements of this form in the call */
     const double *const *bases;
     struct fadi_capture fresh; /* bases come from here */

@@ -1,0 +1,45 @@
+/** @file columns.h  Rows of memory to columns of lanes and back, a few at a time. */
+#ifndef FADI_PROGRAM_COLUMNS_H
+#define FADI_PROGRAM_COLUMNS_H
+
+#include <stddef.h>
+#include <string.h>
+
+typedef double fadi_four __attribute__((vector_size(32)));
+typedef long long fadi_four_bits __attribute__((vector_size(32)));
+
+static inline fadi_four fadi_four_load(const double *p)
+{
+    fadi_four v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static inline void fadi_four_store(double *p, fadi_four v)
+{
+    memcpy(p, &v, sizeof v);
+}
+
+/** The transpose of four vectors. */
+static inline void fadi_transpose(fadi_four *a, fadi_four *b, fadi_four *c, fadi_four *d)
+{
+    fadi_four p = __builtin_shuffle(*a, *b, (fadi_four_bits){0, 4, 2, 6});
+    fadi_four q = __builtin_shuffle(*a, *b, (fadi_four_bits){1, 5, 3, 7});
+    fadi_four r = __builtin_shuffle(*c, *d, (fadi_four_bits){0, 4, 2, 6});
+    fadi_four s = __builtin_shuffle(*c, *d, (fadi_four_bits){1, 5, 3, 7});
+    *a = __builtin_shuffle(p, r, (fadi_four_bits){0, 1, 4, 5});
+    *b = __builtin_shuffle(q, s, (fadi_four_bits){0, 1, 4, 5});
+    *c = __builtin_shuffle(p, r, (fadi_four_bits){2, 3, 6, 7});
+    *d = __builtin_shuffle(q, s, (fadi_four_bits){2, 3, 6, 7});
+}
+
+/** What fadi_canonical does. */
+static inline fadi_four fadi_four_canonical(fadi_four v)
+{
+    const fadi_four_bits nan = {0x7ff8000000000000, 0x7ff8000000000000, 0x7ff8000000000000, 0x7ff8000000000000};
+    fadi_four_bits number = v == v;
+    v += 0.0;
+    return (fadi_four)(((fadi_four_bits)v & number) | (nan & ~number));
+}
+
+#endif
