@@ -2,6 +2,7 @@
 #include <foldad/program.h>
 
 #include "ad/call.h"
+#include "ad/reduce.h"
 
 bool fadi_cpu_supported(void)
 {
@@ -51,6 +52,17 @@ int fad_sum_jvp_many(fad_pool *pool, const struct fad_sum *s, size_t directions,
 {
     return fadi_cpu_supported() ? fadi_sum_jvp(pool, s, directions, shared_tangents, x_tangents, value, tangents)
                                 : unsupported(s);
+int fad_reduce_value(fad_pool *pool, const struct fad_reduce *r, double *value)
+{
+    return fadi_cpu_supported() ? fadi_reduce_value(pool, r, value) : unsupported(r ? &r->of : NULL);
+}
+
+int fad_reduce_gradient(fad_pool *pool, const struct fad_reduce *r, const double *seed, double *value,
+                        double *shared_gradient, double *x_gradient)
+{
+    if (!fadi_cpu_supported())
+        return unsupported(r ? &r->of : NULL);
+    return fadi_reduce_gradient(pool, r, seed, value, shared_gradient, x_gradient);
 }
 
 int fad_program_create(fad_program **p, const struct fad_sum *s)

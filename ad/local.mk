@@ -12,16 +12,22 @@ libad_la_SOURCES += ad/math.c
 libad_la_SOURCES += ad/nary.c
 libad_la_SOURCES += ad/node.c
 libad_la_SOURCES += ad/ops.c
+libad_la_SOURCES += ad/part.c
 libad_la_SOURCES += ad/record.c
+libad_la_SOURCES += ad/reduce.c
+libad_la_SOURCES += ad/reduce_leaf.c
+libad_la_SOURCES += ad/reduce_node.c
 libad_la_SOURCES += ad/reverse.c
 libad_la_SOURCES += ad/rules.c
 libad_la_SOURCES += ad/rule.c
 libad_la_SOURCES += ad/ruled.c
+libad_la_SOURCES += ad/segment.c
 libad_la_SOURCES += ad/stock.c
 libad_la_SOURCES += ad/sum.c
 libad_la_SOURCES += ad/tape.c
 libad_la_SOURCES += ad/taped.c
 libad_la_SOURCES += ad/accumulate.h ad/call.h ad/math.h ad/op.h ad/rules.h ad/stock.h ad/tape.h
+libad_la_SOURCES += ad/part.h ad/reduce.h ad/segment.h
 libbaseline_la_SOURCES += ad/cpu.c
 
 # Programs.

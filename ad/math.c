@@ -1,6 +1,22 @@
 /** @file math.c  Functions that the deterministic family lacks. */
 #include "ad/math.h"
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+__m256d Sleef_finz_expd4_u10avx2(__m256d);
+#endif
+
+void fadi_exp_all(size_t n, double *x)
+{
+    size_t i = 0;
+#if defined(__AVX2__)
+    for (; i + 4 <= n; i += 4)
+        _mm256_storeu_pd(x + i, Sleef_finz_expd4_u10avx2(_mm256_loadu_pd(x + i)));
+#endif
+    for (; i < n; i++)
+        x[i] = fadi_exp(x[i]);
+}
+
 double fadi_log1pexp_both(double x, double *partial)
 {
     double e = fadi_exp(-fabs(x)); /* in [0, 1]: neither overflow nor cancellation below */

@@ -7,6 +7,7 @@
 #define FADI_MATH_H
 
 #include <math.h>
+#include <stddef.h>
 
 #ifdef __FAST_MATH__
 #error "-ffast-math would change results"
@@ -97,6 +98,8 @@ static inline double fadi_scale(double x)
     return x > 0x1p500 ? 0x1p-600 : x < 0x1p-450 && x > 0.0 ? 0x1p600 : 1.0;
 }
 
+/** x[i] = e^x[i], in vectors where there are any: SLEEF's family has the same bits in both. */
+void fadi_exp_all(size_t n, double *x);
 double fadi_log1pexp(double x);
 /** fadi_log1pexp and its derivative, for the price of one exponential. */
 double fadi_log1pexp_both(double x, double *partial);

@@ -28,5 +28,11 @@ void bench_grad_expcos(struct bench *b);
 void bench_grad_rational(struct bench *b);
 void bench_grad_rbf(struct bench *b);
 void bench_grad_models_uniform(struct bench *b);
+void bench_reduce_product(struct bench *b);
+void bench_reduce_max(struct bench *b);
+void bench_reduce_logsumexp(struct bench *b);
+void bench_reduce_variance(struct bench *b);
+void bench_reduce_all(struct bench *b);
+void bench_reduce_general(struct bench *b);
 
 #endif

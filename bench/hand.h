@@ -25,6 +25,9 @@ hand_call sparse_value, sparse_gradient;
 /* hand_models.c: struct models_problem */
 hand_call models_value, models_gradient;
 
+/* hand_reduce.c: struct reduce_problem */
+hand_call product_gradient, max_gradient, logsumexp_gradient, variance_gradient, all_folds_gradient, compose_gradient;
+
 /* hand_gmm.c: struct gmm_problem */
 hand_call gmm_value, gmm_gradient;
 /* hand_gmm_simd.c */

@@ -59,6 +59,12 @@ struct rbf_problem {
     const double *at, *x;
 };
 
+/* out[0]: a fold of x[n] (compose: x[2 n]); then its gradient in x. */
+struct reduce_problem {
+    size_t n;
+    const double *x;
+};
+
 /* out[0]: sum over points of logsumexp_j(alpha_j + sum q_j - |L_j (x - mu_j)|^2 / 2), L_j lower triangular with the
  * diagonal exp(q_j); then its gradient in (alpha[K], mu[K][d], q[K][d], l[K][d (d - 1) / 2]). */
 struct gmm_problem {

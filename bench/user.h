@@ -42,6 +42,15 @@ int user_models_blocks(void *problem, unsigned workers, double *out);
 struct fad_sum user_models_sum(const struct models_problem *m);
 void user_models_forget(void); /* what user_models_blocks keeps between calls */
 
+/* user_reduce.c */
+int user_product(void *problem, unsigned workers, double *out);
+int user_max(void *problem, unsigned workers, double *out);
+int user_logsumexp(void *problem, unsigned workers, double *out);
+int user_variance(void *problem, unsigned workers, double *out);
+int user_all_folds(void *problem, unsigned workers, double *out);
+int user_compose(void *problem, unsigned workers, double *out);
+int user_compose_again(void *problem, unsigned workers, double *out); /* recompute */
+
 /* user_gmm.c */
 int user_gmm(void *problem, unsigned workers, double *out);
 struct fad_sum user_gmm_sum(const struct gmm_problem *g);

@@ -7,5 +7,6 @@
 #include <foldad/program.h>
 #include <foldad/real.h>
 #include <foldad/rule.h>
+#include <foldad/reduce.h>
 #include <foldad/sum.h>
 #endif

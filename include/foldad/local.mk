@@ -9,4 +9,5 @@ foldadinclude_HEADERS += include/foldad/real.h
 foldadinclude_HEADERS += include/foldad/rule.h
 foldadinclude_HEADERS += include/foldad/sum.h
 foldadinclude_HEADERS += include/foldad/program.h
+foldadinclude_HEADERS += include/foldad/reduce.h
 foldadinclude_HEADERS += include/foldad/foldad.h

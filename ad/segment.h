@@ -1,0 +1,24 @@
+/** @file segment.h  A recording that outlives the tape on which it was made: its nodes and words, in one block of memory, and
+ * what its user wants to remember beside them. It can be swept on any tape that is laid out in the same way. */
+#ifndef FADI_SEGMENT_H
+#define FADI_SEGMENT_H
+
+#include "ad/tape.h"
+
+struct fadi_segment {
+    uint64_t next;          /* the id after its last one */
+    struct fad_node *nodes; /* without those of the inputs */
+    union fadi_word *words;
+    double *values;
+    uint32_t *ids;
+};
+
+/** A copy of what is on the tape behind its inputs, with room for values and ids; NULL without memory.
+ * Ownership: free() gives it back */
+struct fadi_segment *fadi_segment_of(const struct fadi_tape *t, size_t inputs, size_t value_count, size_t id_count);
+
+/** t, with the recording of s in the place of its own; only for fadi_sweep down to the first id that is no input, while both
+ * live. FAD_OK or FAD_ENOMEM: room for its adjoints on t. */
+int fadi_segment_on(struct fadi_tape *t, const struct fadi_segment *s, size_t inputs, struct fadi_tape *view);
+
+#endif
