@@ -309,10 +309,10 @@ static int end(const struct fadi_reduce *c, struct ending *e, const double *seed
         if (marks)
             marks[y[i].id / FADI_LINE] = 1;
     }
-    fadi_sweep(e->t, e->t->base + c->results, e->t->head.next - 1, row, marks);
+    rc = fadi_sweep(e->t, e->t->base + c->results, e->t->head.next - 1, row, marks);
     memcpy(e->z_adjoint, in, c->results * sizeof *in);
     memset(in, 0, c->results * sizeof *in);
-    return FAD_OK;
+    return rc ? finish_failed(c, rc, rc < 0) : FAD_OK;
 }
 
 /* ---- The calls ---- */

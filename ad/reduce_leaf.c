@@ -302,7 +302,7 @@ static int direct_down(struct fadi_reduce *c, size_t leaf, size_t begin, size_t 
 }
 
 struct sweep {
-    const struct fadi_tape *t; /* with the leaf's recording */
+    struct fadi_tape *t; /* with the leaf's recording */
     uint64_t next;
     double *adjoints;
     unsigned char *marks;
@@ -360,7 +360,7 @@ static bool all_zero(const double *v, size_t n)
     return true;
 }
 
-/* The leaf's recording, as it was kept or made again. */
+/* The leaf's recording, as it was kept or made again. A kept one may have calls, whose functions must find the tape busy. */
 static int record_leaf(struct work *w, struct sweep *s, const struct fadi_segment *kept, struct fadi_tape *view, size_t *failed)
 {
     int rc;
@@ -399,11 +399,13 @@ static int taped_down(struct fadi_reduce *c, size_t leaf, size_t begin, size_t e
         rc = record_leaf(&w, &s, kept, &view, failed);
         if (!rc) {
             seed_leaf(&w, &s, leaf, kept);
-            fadi_sweep(s.t, w.t->base + w.inputs, s.next - 1, s.adjoints, s.marks);
+            rc = fadi_segment_sweep(w.t, s.t, w.t->base + w.inputs, s.next - 1, s.adjoints, s.marks);
             take_x(&w);
+            if (c->call.wants_shared) {
+                int moved = fadi_call_own(&c->call, begin, fadi_move_shared(&c->call, w.t, total));
+                rc = rc ? rc : moved;
+            }
         }
-        if (!rc && c->call.wants_shared)
-            rc = fadi_call_own(&c->call, begin, fadi_move_shared(&c->call, w.t, total));
     }
     fadi_keep_tape_back(w.t);
     return rc;

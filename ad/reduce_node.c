@@ -178,7 +178,8 @@ static int general_down(struct node *n, const double *adjoint, double *left, dou
                 row[id] += adjoint[j];
         }
     if (!rc) {
-        fadi_sweep(kept ? &view : n->t, n->t->base + n->inputs, (kept ? kept->next : n->t->head.next) - 1, row, NULL);
+        rc = fadi_segment_sweep(n->t, kept ? &view : n->t, n->t->base + n->inputs,
+                                (kept ? kept->next : n->t->head.next) - 1, row, NULL);
         memcpy(left, in, c->width * sizeof *in);
         memcpy(right, in + c->width, c->width * sizeof *in);
         memset(in, 0, n->inputs * sizeof *in);

@@ -40,3 +40,13 @@ int fadi_segment_on(struct fadi_tape *t, const struct fadi_segment *s, size_t in
     view->words = s->words;
     return rc;
 }
+
+int fadi_segment_sweep(struct fadi_tape *t, struct fadi_tape *view, uint64_t first, uint64_t last, double *adjoints,
+                       unsigned char *touched)
+{
+    if (view == t)
+        return fadi_sweep(t, first, last, adjoints, touched);
+    bool held = fadi_tape_hold(t);
+    int rc = fadi_sweep(view, first, last, adjoints, touched), misuse = held ? fadi_tape_release(t) : FAD_OK;
+    return rc ? rc : misuse;
+}

@@ -20,5 +20,8 @@ struct fadi_segment *fadi_segment_of(const struct fadi_tape *t, size_t inputs, s
 /** t, with the recording of s in the place of its own; only for fadi_sweep down to the first id that is no input, while both
  * live. FAD_OK or FAD_ENOMEM: room for its adjoints on t. */
 int fadi_segment_on(struct fadi_tape *t, const struct fadi_segment *s, size_t inputs, struct fadi_tape *view);
+/** fadi_sweep over a view of t, or over t itself. Functions of calls find t busy, as they would in a sweep of its own. */
+int fadi_segment_sweep(struct fadi_tape *t, struct fadi_tape *view, uint64_t first, uint64_t last, double *adjoints,
+                       unsigned char *touched);
 
 #endif
