@@ -52,6 +52,8 @@ int fad_sum_jvp_many(fad_pool *pool, const struct fad_sum *s, size_t directions,
 {
     return fadi_cpu_supported() ? fadi_sum_jvp(pool, s, directions, shared_tangents, x_tangents, value, tangents)
                                 : unsupported(s);
+}
+
 int fad_reduce_value(fad_pool *pool, const struct fad_reduce *r, double *value)
 {
     return fadi_cpu_supported() ? fadi_reduce_value(pool, r, value) : unsupported(r ? &r->of : NULL);
