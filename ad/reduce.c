@@ -81,9 +81,12 @@ static int describe(struct fadi_reduce *c, const struct fad_reduce *r)
     if (!r)
         return refuse(c, "the description is NULL");
     c->sum = r->of;
+    c->sum.uniform = false; /* a promise that makes programs of sums */
     c->sum.y_count = 1;
     c->sum.term = r->of.term ? r->of.term : no_term;
     int rc = fadi_describe(&c->call, &c->sum);
+    if (r->of.program)
+        return refuse(c, "a fold has no program");
     rc = rc ? rc : check_parts(c, &columns);
     if (rc)
         return rc;
