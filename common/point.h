@@ -18,6 +18,7 @@
     X(grow_copied)     /* before [D10] */ \
     X(grow_published)  /* after [D10], before the old array is retired */ \
     X(retired_taken)   /* the list of old arrays is taken, before the grace period */ \
+    X(retired_freed)   /* an old array has been freed */ \
     X(task_done)       /* a stolen task has returned, before [J2] */ \
     X(join_state)      /* after [J3], before the leapfrog looks at the thief's deque */ \
     X(sleep_begins)    /* nothing was found, before [P2] */ \

@@ -85,6 +85,7 @@ void fadi_free_retired(struct fadi_core *core)
     while (a) {
         struct fadi_array *next = a->next;
         fadi_array_free(a);
+        FADI_POINT(retired_freed);
         a = next;
     }
 }

@@ -69,7 +69,7 @@ static void *steal(void *arg)
         } else if (!lost) {
             sched_yield();
         }
-        if (stress_below(&th->seed, 64) == 0)
+        if (stress_below(&th->seed, 16) == 0)
             fadi_free_retired(&r->core);
     }
     atomic_fetch_add(&stolen, n);
@@ -158,7 +158,12 @@ static void rig_fini(struct rig *r, unsigned thieves)
 static void one_round(struct rig *r, unsigned thieves, uint64_t *seed)
 {
     struct thief thief[THIEVES];
+    size_t what = stress_below(seed, 4);
     stress_plan(stress_random(seed));
+    if (what == 0) /* an array that a thief knows is freed (S4), or its slot is used again (S5) */
+        stress_plan_hold("steal_array", "retired_freed");
+    else if (what == 1)
+        stress_plan_hold(stress_below(seed, 2) ? "steal_slot" : "steal_won", "grow_published");
     rig_init(r, thieves, seed);
     for (unsigned i = 0; i < thieves; i++) {
         thief[i] = (struct thief){.rig = r, .place = i, .seed = stress_random(seed)};

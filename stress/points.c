@@ -7,6 +7,8 @@
 #include "sched/arch.h"
 #include "stress/stress.h"
 
+#include <string.h>
+
 #define RECORDS 512
 #define HOLD_NS 300000u /* whom the other thread does not come for in that time goes on */
 
@@ -86,6 +88,23 @@ void stress_plan(uint64_t seed)
     if (!calm)
         set(&plan.every[get(&plan.hold_at)], 4u << stress_below(&random, 4));
     atomic_store_explicit(&plan.seed, stress_random(&random), memory_order_relaxed);
+    atomic_fetch_add(&plan.number, 1);
+}
+
+static uint32_t point_of(const char *name)
+{
+    for (uint32_t i = 0; i < FADI_POINT_COUNT; i++)
+        if (!strcmp(names[i], name))
+            return i;
+    stress_fail("there is no point %s", name);
+}
+
+void stress_plan_hold(const char *at, const char *until)
+{
+    set(&plan.hold_at, point_of(at));
+    set(&plan.hold_until, point_of(until));
+    set(&plan.hold_times, 1);
+    set(&plan.every[point_of(at)], 4);
     atomic_fetch_add(&plan.number, 1);
 }
 

@@ -81,6 +81,8 @@ static inline size_t stress_below(uint64_t *state, size_t n)
 
 /** From here on the points act by this plan; every thread's generator begins anew. A third of all plans do nothing. */
 void stress_plan(uint64_t seed);
+/** Changes the plan: every few times that a thread passes the one point it is held until others have passed the other. */
+void stress_plan_hold(const char *at, const char *until);
 /** What every thread passed last. */
 void stress_print_threads(void);
 
