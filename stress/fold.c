@@ -68,8 +68,11 @@ static int leaf(size_t begin, size_t end, void *acc, void *user, size_t *failed)
         struct map x = {element(s->seed, i), 1 + element(s->seed, i) * 0x1p-30, 0};
         uint64_t r = s->seed * 31 + i;
         if (s->fails_every && stress_below(&r, s->fails_every) == 0) {
+            int code = 1 + (int)stress_below(&r, 1000);
             *failed = i;
-            return 1 + (int)stress_below(&r, 1000);
+            if (stress_below(&r, 2)) /* so that elements before and after it fail meanwhile */
+                usleep((useconds_t)stress_below(&r, 100));
+            return code;
         }
         if (s->inner_every && i % s->inner_every == 0 && inner(s, i, &x.offset))
             return -99;
@@ -88,7 +91,7 @@ static struct shape random_shape(fad_pool *pool, uint64_t *seed)
     size_t most = (size_t)1 << stress_below(seed, 13);
     s.n = stress_below(seed, most);
     s.inner_every = stress_below(seed, 4) ? 0 : 1 + stress_below(seed, 60);
-    s.fails_every = stress_below(seed, 4) ? 0 : 1 + stress_below(seed, 2 * most);
+    s.fails_every = stress_below(seed, 2) ? 0 : 1 + stress_below(seed, 1 + s.n / 2);
     s.stall = stress_below(seed, 2) ? 0 : 1u << stress_below(seed, 13);
     s.sleeps = stress_below(seed, 4) == 0;
     s.options.leaf = stress_below(seed, 3) ? 1 + stress_below(seed, 30) : 0;
@@ -130,7 +133,7 @@ static void *call(void *arg)
         struct shape s = random_shape(c->pool, &c->seed), tiny = {.seed = c->seed, .n = 10, .options = {.leaf = 1}};
         compare(c->pool, s, 3);
         tiny.options.grain = stress_below(&c->seed, 2);
-        compare(c->pool, tiny, (unsigned)stress_below(&c->seed, 100));
+        compare(c->pool, tiny, (unsigned)stress_below(&c->seed, 30));
         stress_progress();
     } while (stress_now() < c->until);
     return NULL;
