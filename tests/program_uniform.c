@@ -64,6 +64,22 @@ static void user_data_that_change(void **state)
     uneven_end(&e);
 }
 
+/* And parameters may take another branch. */
+static void parameters_that_branch(void **state)
+{
+    struct uneven_sum s = uneven_sum(&unseen_branch_term, 300), e = uneven_sum(&unseen_branch_term, 300);
+    (void)state;
+    s.s.uniform = true;
+    for (int round = 0; round < 4; round++) {
+        s.parameters[0] = e.parameters[0] = round;
+        assert_int_equal(uneven_gradient(&s, pool_with(2)), 0);
+        assert_int_equal(uneven_gradient(&e, NULL), 0);
+        assert_true(uneven_equal(&s, &e));
+    }
+    uneven_end(&s);
+    uneven_end(&e);
+}
+
 static int always_fails(fad_tape *t, size_t k, const fad_real *a, const fad_real *x, fad_real *y, void *user)
 {
     (void)k;
@@ -156,7 +172,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(broken_promises_are_noticed), cmocka_unit_test(kept_promises_too),
-        cmocka_unit_test(user_data_that_change), cmocka_unit_test(terms_that_fail),
+        cmocka_unit_test(user_data_that_change), cmocka_unit_test(parameters_that_branch),
+        cmocka_unit_test(terms_that_fail),
         cmocka_unit_test(elements_that_are_wrong), cmocka_unit_test(elements_that_overlap),
     };
     return cmocka_run_group_tests(tests, NULL, end_pools);

@@ -91,7 +91,7 @@ TERM(takes_data_from_a_place_that_moves)
 TERM(branches_on_a_parameter)
 {
     UNUSED;
-    *y = a[0].value > 2 ? fad_mul(t, a[0], x[0]) : fad_sub(t, a[0], x[0]);
+    *y = a[0].value < 3 ? fad_mul(t, a[0], x[0]) : fad_sub(t, a[0], x[0]);
     return 0;
 }
 
@@ -106,7 +106,7 @@ TERM(branches_on_a_result)
 {
     fad_real z = fad_mul(t, a[0], x[0]);
     UNUSED;
-    *y = z.value > 4 ? fad_square(t, z) : fad_neg(t, z);
+    *y = z.value > 4 ? fad_square(t, z) : z.value <= 4 ? fad_neg(t, z) : z;
     return 0;
 }
 
@@ -249,6 +249,16 @@ TERM(frozen)
 }
 
 const struct uneven frozen_term = {"frozen", frozen};
+
+/* NaN goes the way that 2 goes too. */
+TERM(branches_unseen)
+{
+    UNUSED;
+    *y = a[0].value > 2 ? fad_mul(t, a[0], x[0]) : fad_sub(t, a[0], x[0]);
+    return 0;
+}
+
+const struct uneven unseen_branch_term = {"branches unseen", branches_unseen};
 
 /* ---- sums ---- */
 

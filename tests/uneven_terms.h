@@ -19,6 +19,8 @@ extern const struct uneven even_terms[];
 extern const size_t even_count;
 /* a factor that all elements read from *(double *)user */
 extern const struct uneven frozen_term;
+/* does something else if the first parameter is above 2, which recordings at 2 and with NaN do not show */
+extern const struct uneven unseen_branch_term;
 /* What terms look up. */
 extern double uneven_table[UNEVEN_MOST];
 
