@@ -3,6 +3,7 @@
 # Files that ask which processor this is (ad/cpu*.c) must run on any: libbaseline_la_SOURCES += ad/cpu.c
 libad_la_SOURCES += ad/accumulate.c
 libad_la_SOURCES += ad/arena.c
+libad_la_SOURCES += ad/branch.c
 libad_la_SOURCES += ad/describe.c
 libad_la_SOURCES += ad/digest.c
 libad_la_SOURCES += ad/forward.c
@@ -27,7 +28,7 @@ libad_la_SOURCES += ad/sum.c
 libad_la_SOURCES += ad/tape.c
 libad_la_SOURCES += ad/taped.c
 libad_la_SOURCES += ad/accumulate.h ad/call.h ad/math.h ad/op.h ad/rules.h ad/stock.h ad/tape.h
-libad_la_SOURCES += ad/part.h ad/reduce.h ad/segment.h
+libad_la_SOURCES += ad/branch.h ad/part.h ad/reduce.h ad/segment.h
 libbaseline_la_SOURCES += ad/cpu.c
 
 # Programs.

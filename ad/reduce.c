@@ -170,9 +170,9 @@ static int prepare(struct fadi_reduce *c, bool wants_shared, bool wants_x)
 static void clean_up(struct fadi_reduce *c)
 {
     for (size_t i = 0; c->leaf_kept && i < c->leaves; i++)
-        free(c->leaf_kept[i]);
+        fadi_segment_free(c->leaf_kept[i]);
     for (size_t i = 0; c->node_kept && i < c->leaves; i++)
-        free(c->node_kept[i]);
+        fadi_segment_free(c->node_kept[i]);
     free(c->leaf_kept);
     free(c->node_kept);
     free(c->node_rc);

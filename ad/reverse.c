@@ -81,11 +81,11 @@ static int run_call(struct fadi_tape *t, const struct fad_node *node, uint64_t i
     union fadi_word *words = t->words + node->a0;
     double *results = adjoints + id + 1;
     size_t count = words[1].call.results;
-    if (rc == FAD_OK) {
+    if (rc == FAD_OK || words[0].kind->always) {
         bool held = fadi_tape_hold(t);
-        rc = words[0].kind->pull_back(t, words + 2, results, adjoints, touched);
+        int pulled = words[0].kind->pull_back(t, words + 2, results, adjoints, touched);
         int misuse = held ? fadi_tape_release(t) : FAD_OK;
-        rc = rc ? rc : misuse;
+        rc = rc ? rc : pulled ? pulled : misuse;
     }
     if (!keep)
         memset(results, 0, count * sizeof *results);

@@ -11,7 +11,7 @@ static void *part(struct fadi_segment *s, size_t *at, size_t bytes)
     return p;
 }
 
-struct fadi_segment *fadi_segment_of(const struct fadi_tape *t, size_t inputs, size_t value_count, size_t id_count)
+struct fadi_segment *fadi_segment_of(struct fadi_tape *t, size_t inputs, size_t value_count, size_t id_count)
 {
     size_t nodes = (size_t)(t->head.next - t->base) - inputs, at = sizeof(struct fadi_segment);
     size_t bytes = at + nodes * sizeof *t->nodes + t->word_count * sizeof *t->words + value_count * sizeof(double) +
@@ -28,7 +28,22 @@ struct fadi_segment *fadi_segment_of(const struct fadi_tape *t, size_t inputs, s
         memcpy(s->nodes, t->nodes + inputs, nodes * sizeof *t->nodes);
     if (t->word_count)
         memcpy(s->words, t->words, t->word_count * sizeof *t->words);
+    s->branches = t->branches;
+    t->branches = NULL;
     return s;
+}
+
+void fadi_segment_free(struct fadi_segment *s)
+{
+    if (s)
+        fadi_branches_free(&s->branches, 0);
+    free(s);
+}
+
+uint64_t fadi_segment_digest(const struct fadi_segment *s, uint64_t base)
+{
+    struct fadi_tape view = {.head.next = s->next, .base = base, .nodes = s->nodes, .words = s->words};
+    return fad_tape_digest(&view.head);
 }
 
 int fadi_segment_on(struct fadi_tape *t, const struct fadi_segment *s, size_t inputs, struct fadi_tape *view)

@@ -11,11 +11,13 @@ struct fadi_segment {
     union fadi_word *words;
     double *values;
     uint32_t *ids;
+    struct fadi_branch *branches; /* those of the recording */
 };
 
-/** A copy of what is on the tape behind its inputs, with room for values and ids; NULL without memory.
- * Ownership: free() gives it back */
-struct fadi_segment *fadi_segment_of(const struct fadi_tape *t, size_t inputs, size_t value_count, size_t id_count);
+/** A copy of what is on the tape behind its inputs, with room for values and ids; NULL without memory. The tape's
+ * branches go over to it, so the tape cannot be swept any more. */
+struct fadi_segment *fadi_segment_of(struct fadi_tape *t, size_t inputs, size_t value_count, size_t id_count);
+void fadi_segment_free(struct fadi_segment *s);
 
 /** t, with the recording of s in the place of its own; only for fadi_sweep down to the first id that is no input, while both
  * live. FAD_OK or FAD_ENOMEM: room for its adjoints on t. */
@@ -23,5 +25,7 @@ int fadi_segment_on(struct fadi_tape *t, const struct fadi_segment *s, size_t in
 /** fadi_sweep over a view of t, or over t itself. Functions of calls find t busy, as they would in a sweep of its own. */
 int fadi_segment_sweep(struct fadi_tape *t, struct fadi_tape *view, uint64_t first, uint64_t last, double *adjoints,
                        unsigned char *touched);
+/** As fad_tape_digest; base: the id of the first one that is no input. */
+uint64_t fadi_segment_digest(const struct fadi_segment *s, uint64_t base);
 
 #endif

@@ -162,6 +162,7 @@ int fadi_tape_reserve_scratch(struct fadi_tape *t, size_t count)
 
 void fadi_tape_trim(struct fadi_tape *t)
 {
+    fadi_branches_free(&t->branches, 0);
     if (t->node_room > KEEP_BYTES / sizeof *t->nodes || t->adjoint_total > KEEP_BYTES / sizeof *t->adjoints) {
         free(t->nodes);
         free(t->adjoints);
@@ -199,6 +200,7 @@ struct fadi_tape *fadi_tape_new(void)
 
 void fadi_tape_free(struct fadi_tape *t)
 {
+    fadi_branches_free(&t->branches, 0);
     fadi_arena_end(t);
     free(t->nodes);
     free(t->adjoints);
@@ -296,6 +298,7 @@ int fad_tape_rewind(fad_tape *t, const struct fad_mark *mark)
     if (t->next > tape->dead_end)
         tape->dead_end = t->next;
     t->next = mark->next;
+    fadi_branches_free(&tape->branches, mark->next);
     tape->word_count = (size_t)mark->words;
     return FAD_OK;
 }

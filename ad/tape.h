@@ -47,11 +47,14 @@ union fadi_word {
     } call;
     const struct fadi_kind *kind;
     const void *pointer;
+    struct fadi_branch *branch;
     void (*function)(void);
 };
 #define FADI_SEGMENT_MORE UINT32_C(0x80000000)
 
 struct fadi_tape;
+struct fadi_branch;
+struct fad_worker;
 
 /** What calls of one kind do. context: the words behind the head, which stay the call's own as long as its nodes do; the
  * functions may use part of them as scratch memory. While one of them runs, the tape is busy. They return 0 or an error,
@@ -66,6 +69,7 @@ struct fadi_kind {
                      unsigned char *touched);
     int (*push_forward)(struct fadi_tape *t, union fadi_word *context, const double *tangents, double *results);
     uint64_t (*digest)(uint64_t h, const struct fadi_tape *t, const union fadi_word *context);
+    bool always; /* pull_back runs after an error too: it waits for what another call has begun */
 };
 
 /** What a traced tape keeps of each operation besides its node. */
@@ -117,6 +121,9 @@ struct fadi_tape {
     struct fadi_trace *trace;
     size_t trace_room;
     struct fadi_arena *arena;
+
+    struct fadi_branch *branches; /* joined to this recording, the newest one first */
+    struct fad_worker *sweeper;   /* who may sweep them in parallel; NULL: nobody */
 
     const struct fadi_recorder *recorder; /* NULL: the tape records by itself */
     void *recording;                      /* the recorder's */
@@ -186,6 +193,9 @@ void fadi_arena_clear(struct fadi_tape *t);
 /** Who records from now on; NULL: the tape itself. */
 void fadi_tape_set_recorder(struct fadi_tape *t, const struct fadi_recorder *recorder, void *recording);
 
+/** Frees branches that were joined at id `join` or later. */
+void fadi_branches_free(struct fadi_branch **newest, uint64_t join);
+
 /** Sets the first error; from then on nothing is recorded. */
 void fadi_tape_fail(struct fadi_tape *t, int error);
 
@@ -238,6 +248,8 @@ static inline void fadi_tape_restart(struct fadi_tape *t, size_t inputs)
     t->head.foreign = ~t->head.stamp;
     if (t->arena->used)
         fadi_arena_clear(t);
+    if (t->branches)
+        fadi_branches_free(&t->branches, 0);
 }
 
 /** Somebody else records, and there is no error. */

@@ -2,6 +2,7 @@
 #ifndef FOLDAD_FOLDAD_H
 #define FOLDAD_FOLDAD_H
 #include <foldad/base.h>
+#include <foldad/branch.h>
 #include <foldad/fold.h>
 #include <foldad/pool.h>
 #include <foldad/program.h>

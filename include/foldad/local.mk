@@ -4,6 +4,7 @@ foldadinclude_HEADERS =
 foldadinclude_HEADERS += include/foldad/base.h
 foldadinclude_HEADERS += include/foldad/order.h
 foldadinclude_HEADERS += include/foldad/pool.h
+foldadinclude_HEADERS += include/foldad/branch.h
 foldadinclude_HEADERS += include/foldad/fold.h
 foldadinclude_HEADERS += include/foldad/real.h
 foldadinclude_HEADERS += include/foldad/rule.h

@@ -1,0 +1,30 @@
+/** @file branch.h  Recordings of branches, which belong to the tape, or to the kept recording, that they were joined to: a rope.
+ *
+ * A fork and its join are calls (tape.h) with the same context, a pointer to the branch. The fork has no results; a sweep that
+ * does something at the join puts 1 into the fork's adjoint, so that it comes to the fork as well.
+ *
+ *   fields of                  | written by                            | read by
+ *   older, join, ids           | the parent's thread, at fork and join | whoever sweeps the parent
+ *   recording, rc              | who runs the branch                   | the same, after the join
+ *   adjoints, task, forked     | who sweeps the parent; who sweeps the branch fills the captured values' adjoints | the former */
+#ifndef FADI_BRANCH_H
+#define FADI_BRANCH_H
+
+#include <foldad/branch.h>
+
+#include "ad/segment.h"
+
+struct fadi_branch {
+    struct fadi_branch *older;     /* the one joined before to the same recording */
+    struct fad_branch *of;         /* while it runs */
+    struct fadi_segment *recording;
+    uint64_t fork, join;           /* ids of the calls */
+    size_t captured, results;
+    int rc;                        /* of a sweep that was not forked */
+    bool forked;                   /* the sweep was */
+    fad_task task;                 /* the sweep */
+    double *adjoints;              /* of results, then of captured values */
+    uint32_t *ids;                 /* the captured values' on the parent's tape; 0: constants */
+};
+
+#endif
