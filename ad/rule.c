@@ -81,7 +81,7 @@ static uint64_t digest(uint64_t h, const struct fadi_tape *t, const union fadi_w
     return h;
 }
 
-static const struct fadi_kind rule_kind = {pull_back, push_forward, digest};
+static const struct fadi_kind rule_kind = {.pull_back = pull_back, .push_forward = push_forward, .digest = digest};
 
 static int check(struct fadi_tape *t, const struct fad_rule *r, const fad_real *x, const fad_real *y)
 {

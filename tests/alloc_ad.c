@@ -379,9 +379,112 @@ static void sums_of_all_shapes(void **state)
     }
 }
 
+/* ---- folds with other monoids, branches ---- */
+
+enum { FOLDED = 12 };
+
+static int compose(fad_tape *t, const fad_real *l, const fad_real *r, fad_real *out, void *user)
+{
+    (void)user;
+    out[0] = fad_mul(t, l[0], r[0]);
+    out[1] = fad_add(t, fad_mul(t, l[0], r[1]), l[1]);
+    return 0;
+}
+
+static int folded_term(fad_tape *t, size_t k, const fad_real *s, const fad_real *x, fad_real *v, void *user)
+{
+    (void)k;
+    (void)user;
+    v[0] = fad_mul(t, s[0], x[0]);
+    v[1] = record(t, x);
+    return 0;
+}
+
+static int folded_end(fad_tape *t, const fad_real *s, const fad_real *z, fad_real *y, void *user)
+{
+    (void)user;
+    *y = fad_add(t, fad_mul(t, s[1], z[1]), z[2]);
+    return 0;
+}
+
+/* what: whether it recomputes, and whether there is a term. */
+static int fold_of(const void *what, fad_pool *pool, double *out)
+{
+    static const double shared[] = {0.5, 2};
+    static const struct fad_part parts[] = {{.width = 2, .combine = compose}, {.kind = FAD_PART_LOGSUMEXP, .column = 1}};
+    const bool *is = what;
+    double x[2 * FOLDED];
+    for (size_t i = 0; i < 2 * FOLDED; i++)
+        x[i] = 0.1 * (double)i;
+    struct fad_reduce r = {.of = {.terms = FOLDED, .shared_count = 2, .shared = shared, .x = x, .x_count = 2, .leaf = 2, .grain = 1,
+                                  .term = is[1] ? folded_term : NULL, .y_count = 2},
+                           .parts = parts, .part_count = 2, .finish = folded_end, .recompute = is[0]};
+    return fad_reduce_gradient(pool, &r, NULL, out, out + 1, out + 3);
+}
+
+static void folds_with_other_monoids(void **state)
+{
+    static const bool ways[][2] = {{false, false}, {true, false}, {false, true}, {true, true}};
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        each_allocation(fold_of, "a fold", ways[i], 3 + 2 * FOLDED, 0);
+        each_allocation(fold_of, "a fold", ways[i], 3 + 2 * FOLDED, 3);
+    }
+}
+
+static int deep(fad_worker *w, fad_tape *t, const fad_real *captured, fad_real *out, void *user)
+{
+    size_t depth = *(const size_t *)user, below = depth - 1;
+    struct fad_branch b = {.fn = deep, .user = &below, .captured = captured, .captured_count = 2, .out = out, .out_count = 1};
+    fad_real own = record(t, captured);
+    int rc = 0;
+    out[0] = fad_const(1);
+    if (depth) {
+        fad_tape_fork(w, t, &b);
+        own = fad_mul(t, own, captured[1]);
+        rc = fad_tape_join(w, t, &b);
+    }
+    out[0] = fad_mul(t, own, out[0]);
+    return rc;
+}
+
+static int rope(fad_worker *w, void *arg)
+{
+    double *out = arg, gradient[2];
+    size_t depth = 3;
+    fad_tape *t = fad_tape_create();
+    if (!t)
+        return FAD_ENOMEM;
+    fad_real x[2] = {fad_input(t, 0.1), fad_input(t, 0.2)}, y = fad_const(0);
+    int rc = deep(w, t, x, &y, &depth);
+    rc = rc ? rc : fad_tape_reverse_with(w, t, y, 1, 2, x, gradient);
+    if (!rc) {
+        out[0] = y.value;
+        out[1] = gradient[0];
+        out[2] = gradient[1];
+    }
+    fad_tape_destroy(t);
+    return rc;
+}
+
+static int rope_of(const void *what, fad_pool *pool, double *out)
+{
+    (void)what;
+    return fad_pool_run(pool, rope, out);
+}
+
+static void branches(void **state)
+{
+    (void)state;
+    each_allocation(rope_of, "branches", NULL, 3, 0);
+    each_allocation(rope_of, "branches", NULL, 3, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folds_with_other_monoids),
+        cmocka_unit_test(branches),
         cmocka_unit_test(a_tape_that_grows),
         cmocka_unit_test(a_sum_with_long_terms),
         cmocka_unit_test(sums_of_all_shapes),

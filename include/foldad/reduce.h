@@ -99,13 +99,14 @@ FAD_API int fad_reduce_value(fad_pool *pool, const struct fad_reduce *r, double 
  * Numerics:  bits are a function of the description and the seed alone, recompute excluded; never -0, and one NaN
  * Memory:    with m = ceil(n / leaf) leaves, W values in a state (1 for each built-in part, 2 for FAD_PART_LOGSUMEXP,
  *            FAD_PART_ARGMAX and FAD_PART_ARGMIN, 3 for FAD_PART_MEAN_VARIANCE, width for a general one):
- *              always       32 m W (states and their adjoints at leaves and nodes) + the x gradient, built aside
+ *              always       32 m W (states and their adjoints at leaves and nodes) + the x gradient, built aside, both in bytes;
+ *                           4 m with a general part; recompute: 16 a shared parameter
  *              store        + for each element 24 a recorded operation (operations on arrays: + 8 an operand, + 4 more if
- *                           their ids do not follow each other), 4 a value of it (and 8, where a built-in part meets a term),
- *                           + for each of the m leaves 48 + 4 W, + for each of the m - 1 nodes with a general part 48 + 4 W
- *                           and 24 a recorded operation and input (2 W of them)
- *              each worker  one leaf's recording: 56 bytes a recorded operation, input included, and 48 a value, up to
- *                           doubled by growth; and gradients of the shared parameters as in fad_sum_gradient
+ *                           their ids do not follow each other) and, where there is a built-in part, 12 a value;
+ *                           + for each of the m leaves, and of the m - 1 nodes with a general part, 56 + 4 W;
+ *                           + for each such node 24 a recorded operation of the combines
+ *              each worker  one leaf's recording: 33 bytes a recorded operation or input, 32 a value and 8 an element, up
+ *                           to three times that while it grows; gradients of the shared parameters as in fad_sum_gradient
  *            Nothing is stored where nothing is recorded: built-in parts without a term need the first line alone.
  * Cost:      store: one recording and one sweep; recompute: plain evaluation, then recording and sweep
  * Errors:    as fad_reduce_value, and as fad_sum_gradient for x; outputs untouched */
