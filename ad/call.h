@@ -6,6 +6,7 @@
  *   keep.c       tapes and stores that are kept between calls
  *   sum.c        the public calls: values, gradients
  *   jvp.c        tangents
+ *   hvp.c        second derivatives
  *
  * Threads: a call is written before the fold starts and read only while it runs, except own_failure, what stock.h and
  * accumulate.h describe, and the rows of outputs, which belong to one element each. */
@@ -165,6 +166,9 @@ int fadi_sum_gradient(fad_pool *pool, const struct fad_sum *s, double *value, do
 int fadi_sum_terms(fad_pool *pool, const struct fad_sum *s, double *values, double *gradients);
 int fadi_sum_jvp(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *shared_tangents,
                  const double *x_tangents, double *value, double *tangents);
+int fadi_sum_hvp(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *direction, double *value,
+                 double *shared_gradient, double *products);
+int fadi_sum_hessian(fad_pool *pool, const struct fad_sum *s, double *value, double *shared_gradient, double *hessian);
 int fadi_program_create(fad_program **p, const struct fad_sum *s);
 
 #endif

@@ -67,6 +67,24 @@ int fad_reduce_gradient(fad_pool *pool, const struct fad_reduce *r, const double
     return fadi_reduce_gradient(pool, r, seed, value, shared_gradient, x_gradient);
 }
 
+int fad_sum_hvp(fad_pool *pool, const struct fad_sum *s, const double *direction, double *value, double *shared_gradient,
+                double *hessian_vector)
+{
+    return fad_sum_hvp_many(pool, s, 1, direction, value, shared_gradient, hessian_vector);
+}
+
+int fad_sum_hvp_many(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *direction, double *value,
+                     double *shared_gradient, double *hessian_vectors)
+{
+    return fadi_cpu_supported() ? fadi_sum_hvp(pool, s, directions, direction, value, shared_gradient, hessian_vectors)
+                                : unsupported(s);
+}
+
+int fad_sum_hessian(fad_pool *pool, const struct fad_sum *s, double *value, double *shared_gradient, double *hessian)
+{
+    return fadi_cpu_supported() ? fadi_sum_hessian(pool, s, value, shared_gradient, hessian) : unsupported(s);
+}
+
 int fad_program_create(fad_program **p, const struct fad_sum *s)
 {
     return fadi_cpu_supported() ? fadi_program_create(p, s) : unsupported(s);

@@ -160,6 +160,10 @@ int fadi_sum_jvp(fad_pool *pool, const struct fad_sum *s, size_t directions, con
     struct fadi_call c;
     size_t outputs, bytes;
     int rc = fadi_describe(&c, s);
+    if (!rc && s->rule) {
+        c.reason = "tangents of a term's rule";
+        rc = FAD_EUNSUPPORTED;
+    }
     if (rc)
         return fadi_call_fail(&c, rc);
     if (__builtin_mul_overflow(c.y_count, directions, &outputs) || outputs > SIZE_MAX - c.y_count ||

@@ -6,7 +6,9 @@ libad_la_SOURCES += ad/arena.c
 libad_la_SOURCES += ad/branch.c
 libad_la_SOURCES += ad/describe.c
 libad_la_SOURCES += ad/digest.c
+libad_la_SOURCES += ad/duals.c
 libad_la_SOURCES += ad/forward.c
+libad_la_SOURCES += ad/hvp.c
 libad_la_SOURCES += ad/jvp.c
 libad_la_SOURCES += ad/keep.c
 libad_la_SOURCES += ad/math.c
@@ -23,12 +25,13 @@ libad_la_SOURCES += ad/rules.c
 libad_la_SOURCES += ad/rule.c
 libad_la_SOURCES += ad/ruled.c
 libad_la_SOURCES += ad/segment.c
+libad_la_SOURCES += ad/second.c
 libad_la_SOURCES += ad/stock.c
 libad_la_SOURCES += ad/sum.c
 libad_la_SOURCES += ad/tape.c
 libad_la_SOURCES += ad/taped.c
-libad_la_SOURCES += ad/accumulate.h ad/call.h ad/math.h ad/op.h ad/rules.h ad/stock.h ad/tape.h
 libad_la_SOURCES += ad/branch.h ad/part.h ad/reduce.h ad/segment.h
+libad_la_SOURCES += ad/accumulate.h ad/call.h ad/math.h ad/duals.h ad/op.h ad/rules.h ad/second.h ad/stock.h ad/tape.h
 libbaseline_la_SOURCES += ad/cpu.c
 
 # Programs.

@@ -1,5 +1,5 @@
 /** @file tape.c  Life and growth of tapes. */
-#include "ad/tape.h"
+#include "ad/second.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -163,6 +163,7 @@ int fadi_tape_reserve_scratch(struct fadi_tape *t, size_t count)
 void fadi_tape_trim(struct fadi_tape *t)
 {
     fadi_branches_free(&t->branches, 0);
+    fadi_second_free(t, KEEP_BYTES);
     if (t->node_room > KEEP_BYTES / sizeof *t->nodes || t->adjoint_total > KEEP_BYTES / sizeof *t->adjoints) {
         free(t->nodes);
         free(t->adjoints);
@@ -202,6 +203,7 @@ void fadi_tape_free(struct fadi_tape *t)
 {
     fadi_branches_free(&t->branches, 0);
     fadi_arena_end(t);
+    fadi_second_free(t, 0);
     free(t->nodes);
     free(t->adjoints);
     free(t->touched);

@@ -128,6 +128,8 @@ struct fadi_tape {
     const struct fadi_recorder *recorder; /* NULL: the tape records by itself */
     void *recording;                      /* the recorder's */
 
+    struct fadi_second *second; /* what second derivatives need beside nodes and words, or NULL */
+
     uint32_t family; /* the part of the stamp that is that of the shared parameters */
     uint32_t stamp_next, stamps_left;
     size_t element_count;

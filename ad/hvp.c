@@ -1,0 +1,201 @@
+/** @file hvp.c  Second derivatives of sums: the leaf of a gradient, with rows for the tangents of adjoints. Rows of a tape and
+ * of accumulators: y_count gradients, then for each direction y_count products. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ad/call.h"
+#include "ad/second.h"
+
+struct hvp {
+    struct fadi_call c; /* first: the fold knows the call only */
+    size_t directions;
+    const double *direction; /* [directions][P] */
+};
+
+static void add_element(const struct hvp *h, const struct fadi_work *w, double *value)
+{
+    const struct fadi_call *c = &h->c;
+    double *dot[FADI_DIRECTIONS];
+    unsigned char *marks[1 + FADI_DIRECTIONS];
+    for (size_t o = 0; o < c->y_count; o++) {
+        value[o] += w->y[o].value;
+        if (w->y[o].stamp == 0)
+            continue;
+        double *row = fadi_row_of(w->t, o);
+        marks[0] = fadi_marks_of(c, w->t, o);
+        for (size_t d = 0; d < h->directions; d++) {
+            dot[d] = fadi_row_of(w->t, (1 + d) * c->y_count + o);
+            marks[1 + d] = fadi_marks_of(c, w->t, (1 + d) * c->y_count + o);
+        }
+        row[w->y[o].id] += 1.0;
+        if (marks[0])
+            marks[0][w->y[o].id / FADI_LINE] = 1;
+        fadi_second_sweep(w->t, w->t->base, w->y[o].id, row, dot, marks);
+    }
+}
+
+static int hvp_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed)
+{
+    struct hvp *h = call;
+    struct fadi_total *sum = total;
+    struct fadi_work w;
+    int rc = fadi_work_open(&w, &h->c, begin), moved = FAD_OK;
+    if (!rc && h->c.records)
+        rc = fadi_call_own(&h->c, begin, fadi_second_start(w.t, h->directions, h->c.s->shared_count, h->direction));
+    for (size_t k = begin; k < end && !rc; k++) {
+        rc = fadi_work_evaluate(&w, k);
+        if (rc)
+            *failed = k;
+        else
+            add_element(h, &w, sum->value);
+    }
+    if (w.t && h->c.wants_shared)
+        moved = fadi_move_shared(&h->c, w.t, sum);
+    if (w.t)
+        fadi_second_stop(w.t);
+    fadi_work_close(&w);
+    return rc ? rc : fadi_call_own(&h->c, begin, moved);
+}
+
+/* At most FADI_DIRECTIONS of them. out: all rows. */
+static int run(fad_pool *pool, struct hvp *h, double *value, double *out)
+{
+    struct fadi_call *c = &h->c;
+    struct fadi_total *total = malloc(sizeof *total + c->values * sizeof(double));
+    int rc = fadi_call_fail(c, total ? fadi_call_prepare(c, true, false) : FAD_ENOMEM);
+    if (!rc)
+        rc = fadi_call_fold(pool, c, hvp_leaf, total);
+    if (!rc) {
+        for (size_t o = 0; o < c->y_count; o++)
+            value[o] = fadi_canonical(total->value[o]);
+        fadi_deliver_shared(c, total, out);
+        fadi_call_release(c, total);
+    }
+    fadi_call_finish(c, rc != FAD_OK);
+    free(total);
+    return rc;
+}
+
+/* Sizes are known to fit. rows: room for (1 + FADI_DIRECTIONS) * y_count gradients. */
+static int run_all(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *direction, double *value,
+                   double *rows, double *gradient, double *products)
+{
+    size_t done = 0;
+    do {
+        struct hvp h;
+        int rc = fadi_describe(&h.c, s);
+        if (rc)
+            return fadi_call_fail(&h.c, rc);
+        size_t entries = h.c.y_count * s->shared_count;
+        h.directions = directions - done < FADI_DIRECTIONS ? directions - done : FADI_DIRECTIONS;
+        h.direction = direction + done * s->shared_count;
+        h.c.rows = (1 + h.directions) * h.c.y_count;
+        rc = run(pool, &h, value, rows);
+        if (rc)
+            return rc;
+        memcpy(gradient, rows, entries * sizeof *rows);
+        memcpy(products + done * entries, rows + entries, h.directions * entries * sizeof *rows);
+        done += h.directions;
+    } while (done < directions);
+    return FAD_OK;
+}
+
+/* What a call builds aside, because a later fold may fail: one stretch of memory. */
+struct built {
+    double *value, *gradient, *products, *rows;
+    size_t entries; /* of a gradient, all values together */
+};
+
+static int make_built(const struct fadi_call *c, size_t directions, struct built *b)
+{
+    size_t gradients, total;
+    *b = (struct built){.entries = c->y_count * c->s->shared_count};
+    if (__builtin_add_overflow(directions, 2 + FADI_DIRECTIONS, &gradients) ||
+        __builtin_mul_overflow(gradients, b->entries, &total) || __builtin_add_overflow(total, c->y_count, &total) ||
+        total > SIZE_MAX / sizeof(double))
+        return FAD_EOVERFLOW;
+    b->value = malloc(total * sizeof(double));
+    if (!b->value)
+        return FAD_ENOMEM;
+    b->gradient = b->value + c->y_count;
+    b->products = b->gradient + b->entries;
+    b->rows = b->products + directions * b->entries;
+    return FAD_OK;
+}
+
+static void copy(double *to, const double *from, size_t count)
+{
+    if (to && count)
+        memcpy(to, from, count * sizeof *to);
+}
+
+/* Everything into b, which the caller frees. */
+static int build(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *direction, struct fadi_call *c,
+                 struct built *b)
+{
+    int rc = fadi_describe(c, s);
+    b->value = NULL;
+    if (!rc && s->rule) {
+        c->reason = "a term's rule has no second derivatives";
+        rc = FAD_EUNSUPPORTED;
+    }
+    if (!rc && s->shared_count && (!directions || !direction)) {
+        c->reason = "no directions";
+        rc = FAD_EINVAL;
+    }
+    if (!rc)
+        rc = make_built(c, directions, b);
+    if (rc)
+        return fadi_call_fail(c, rc);
+    return run_all(pool, s, directions, direction, b->value, b->rows, b->gradient, b->products);
+}
+
+int fadi_sum_hvp(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *direction, double *value,
+                 double *shared_gradient, double *products)
+{
+    struct fadi_call c;
+    struct built b;
+    int rc = build(pool, s, directions, direction, &c, &b);
+    if (!rc) {
+        copy(value, b.value, c.y_count);
+        copy(shared_gradient, b.gradient, b.entries);
+        copy(products, b.products, directions * b.entries);
+    }
+    free(b.value);
+    return rc;
+}
+
+/* hessian[o][i][j]: the mean of what directions i and j say, which differ in rounding only. */
+static void symmetrise(const struct fadi_call *c, const struct built *b, double *hessian)
+{
+    size_t count = c->s->shared_count;
+    for (size_t o = 0; o < c->y_count; o++)
+        for (size_t i = 0; i < count; i++)
+            for (size_t j = 0; j < count; j++)
+                hessian[(o * count + i) * count + j] = fadi_canonical(
+                    0.5 * b->products[i * b->entries + o * count + j] + 0.5 * b->products[j * b->entries + o * count + i]);
+}
+
+int fadi_sum_hessian(fad_pool *pool, const struct fad_sum *s, double *value, double *shared_gradient, double *hessian)
+{
+    size_t count = s ? s->shared_count : 0, entries;
+    struct fadi_call c;
+    struct built b;
+    double *unit = __builtin_mul_overflow(count, count, &entries) ? NULL : calloc(entries + !entries, sizeof *unit);
+    for (size_t i = 0; unit && i < count; i++)
+        unit[i * count + i] = 1.0;
+    if (!unit) {
+        int rc = fadi_describe(&c, s);
+        return fadi_call_fail(&c, rc ? rc : FAD_ENOMEM);
+    }
+    int rc = build(pool, s, count, unit, &c, &b);
+    if (!rc) {
+        copy(value, b.value, c.y_count);
+        copy(shared_gradient, b.gradient, b.entries);
+        if (hessian)
+            symmetrise(&c, &b, hessian);
+    }
+    free(b.value);
+    free(unit);
+    return rc;
+}

@@ -1,0 +1,48 @@
+/** @file second.h  Second derivatives on a tape: forward over reverse.
+ *
+ * While an element is recorded, each operation's node gets company: the tangents of its value, and of its partials
+ * ("slopes"), in a few directions at once. One sweep then carries an adjoint w and its tangents w' together:
+ *     w_a += w p        w'_a += stop(w', p) + stop(w, p')        stop(a, b): 0 if a or b is 0, else a b
+ * so w_a is the gradient, with the same bits as by the plain sweep, and w'_a the Hessian times the direction. An operation is
+ * skipped only if w and all of w' are 0: at an exact fit of (theta x - y)^2 / 2, w is 0 and w' is not.
+ *
+ * A direction belongs to one call and one tape: a sum inside a term works on tapes of its own, so that perturbations of
+ * two levels have no way to meet. */
+#ifndef FADI_SECOND_H
+#define FADI_SECOND_H
+
+#include "ad/tape.h"
+
+/** Directions that one recording serves at most. */
+#define FADI_DIRECTIONS 8u
+
+/** What a tape has beside its nodes. For each of `count` directions d: */
+struct fadi_second {
+    size_t count, shared_count;
+    const double *shared; /* the parameters' tangents: shared[d * shared_count + j] */
+    double *tangents;     /* of operations: [(id - base) * count + d] */
+    double *slopes;       /* [(id - base) * 2 + operand) * count + d] */
+    double *word_slopes;  /* of partials in the tape's words: [index * count + d] */
+    size_t node_room, word_room; /* in doubles of tangents and of word_slopes */
+};
+
+/** From now on the tape records second derivatives too, in `directions` (at most FADI_DIRECTIONS) given as
+ * direction[directions][shared_count]. FAD_OK or FAD_ENOMEM. */
+int fadi_second_start(struct fadi_tape *t, size_t directions, size_t shared_count, const double *direction);
+/** Never again. */
+void fadi_second_stop(struct fadi_tape *t);
+/** Frees what start has made; bytes: only if it is more than that. */
+void fadi_second_free(struct fadi_tape *t, size_t bytes);
+
+/** As fadi_sweep. w: the row of adjoints; dot[d]: the rows of their tangents; marks[0] belongs to w and marks[1 + d] to
+ * dot[d]; marks[0] may be NULL. */
+void fadi_second_sweep(const struct fadi_tape *t, uint64_t first, uint64_t last, double *w, double *const *dot,
+                       unsigned char *const *marks);
+
+/** 0 if one of the two is 0, whatever the other one is. */
+static inline double fadi_stop(double a, double b)
+{
+    return a == 0.0 || b == 0.0 ? 0.0 : a * b;
+}
+
+#endif
