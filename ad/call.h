@@ -7,6 +7,7 @@
  *   sum.c        the public calls: values, gradients
  *   jvp.c        tangents
  *   hvp.c        second derivatives
+ *   check.c, nan.c  whether a gradient is right; where a NaN comes from
  *
  * Threads: a call is written before the fold starts and read only while it runs, except own_failure, what stock.h and
  * accumulate.h describe, and the rows of outputs, which belong to one element each. */
@@ -168,7 +169,18 @@ int fadi_sum_jvp(fad_pool *pool, const struct fad_sum *s, size_t directions, con
                  const double *x_tangents, double *value, double *tangents);
 int fadi_sum_hvp(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *direction, double *value,
                  double *shared_gradient, double *products);
+/** As fadi_sum_jvp by the tape, on absolute values: sizes[directions][y_count]; edges: the most operands of a term. */
+int fadi_sum_sizes(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *shared_tangents, double *sizes,
+                   uint64_t *edges);
 int fadi_sum_hessian(fad_pool *pool, const struct fad_sum *s, double *value, double *shared_gradient, double *hessian);
 int fadi_program_create(fad_program **p, const struct fad_sum *s);
+
+struct fad_dual;
+struct fad_check;
+struct fad_nan;
+int fadi_dual_term(fad_term *term, size_t k, size_t shared_count, const struct fad_dual *shared, size_t x_count,
+                   const struct fad_dual *x, size_t y_count, struct fad_dual *y, size_t directions, void *user);
+int fadi_sum_check(fad_pool *pool, const struct fad_sum *s, struct fad_check *worst);
+int fadi_sum_find_nan(fad_pool *pool, const struct fad_sum *s, struct fad_nan *first);
 
 #endif

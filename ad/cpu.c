@@ -1,6 +1,9 @@
 /** @file cpu.c  The entries that ask which processor this is: compiled for any, unlike the rest of this directory. */
 #include <foldad/program.h>
 
+#include <foldad/check.h>
+#include <foldad/dual.h>
+
 #include "ad/call.h"
 #include "ad/reduce.h"
 
@@ -88,4 +91,21 @@ int fad_sum_hessian(fad_pool *pool, const struct fad_sum *s, double *value, doub
 int fad_program_create(fad_program **p, const struct fad_sum *s)
 {
     return fadi_cpu_supported() ? fadi_program_create(p, s) : unsupported(s);
+}
+
+int fad_dual_term(fad_term *term, size_t k, size_t shared_count, const struct fad_dual *shared, size_t x_count,
+                  const struct fad_dual *x, size_t y_count, struct fad_dual *y, size_t directions, void *user)
+{
+    return fadi_cpu_supported() ? fadi_dual_term(term, k, shared_count, shared, x_count, x, y_count, y, directions, user)
+                                : FAD_EUNSUPPORTED;
+}
+
+int fad_sum_check(fad_pool *pool, const struct fad_sum *s, struct fad_check *worst)
+{
+    return fadi_cpu_supported() ? fadi_sum_check(pool, s, worst) : unsupported(s);
+}
+
+int fad_sum_find_nan(fad_pool *pool, const struct fad_sum *s, struct fad_nan *first)
+{
+    return fadi_cpu_supported() ? fadi_sum_find_nan(pool, s, first) : unsupported(s);
 }

@@ -5,18 +5,13 @@
  *
  * Stopping: a product of a partial and a tangent is 0 if one of the two is 0. So where a gradient is finite because an
  * adjoint of 0 stopped, as that of 0 * sqrt(x) at 0, the tangent is the same number. */
-#include "ad/tape.h"
+#include "ad/second.h"
 #include "common/fpenv.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define CHAINS 4u
-
-static double stop(double p, double tangent)
-{
-    return p == 0.0 || tangent == 0.0 ? 0.0 : p * tangent;
-}
 
 /* One segment's sum, in chains as the operation's own value; NaN where a product has to be looked at. */
 static double sum_segment(const union fadi_word *p, uint32_t first, uint32_t count, const double *tangents)
@@ -35,7 +30,7 @@ static double stop_segment(const union fadi_word *p, uint32_t first, uint32_t co
     double s = 0.0;
     const union fadi_word *ids = p + count;
     for (uint32_t i = 0; i < count; i++)
-        s += stop(p[i].partial, tangents[first ? first + i : ids[i / 2].id[i % 2]]);
+        s += fadi_stop(p[i].partial, tangents[first ? first + i : ids[i / 2].id[i % 2]]);
     return s;
 }
 
@@ -63,7 +58,7 @@ static inline __attribute__((always_inline)) double push_forward(const struct fa
         return gather(t->words + node->a0, tangents);
     double t0 = tangents[node->a0], t1 = tangents[node->a1];
     double sum = fma(node->p1, t1, node->p0 * t0);
-    return __builtin_expect(sum == sum, 1) ? sum : stop(node->p0, t0) + stop(node->p1, t1);
+    return __builtin_expect(sum == sum, 1) ? sum : fadi_stop(node->p0, t0) + fadi_stop(node->p1, t1);
 }
 
 /* What the user gives to results' tangents besides what comes from their operands. */
@@ -119,6 +114,44 @@ static inline __attribute__((always_inline)) int sweep(struct fadi_tape *t, uint
 int fadi_sweep_forward(struct fadi_tape *t, uint64_t first, uint64_t last, double *tangents)
 {
     return sweep(t, first, last, tangents, NULL);
+}
+
+/* The same for one operation, all in absolute values. */
+static double size_forward(const struct fadi_tape *t, const struct fad_node *node, const double *sizes)
+{
+    if (node->a1 != FADI_NODE_MANY)
+        return fadi_stop(fabs(node->p0), sizes[node->a0]) + fadi_stop(fabs(node->p1), sizes[node->a1]);
+    const union fadi_word *p = t->words + node->a0;
+    double sum = 0.0;
+    uint32_t head;
+    do {
+        uint32_t first = p->head.first, count;
+        head = p->head.count;
+        count = head & ~FADI_SEGMENT_MORE;
+        const union fadi_word *ids = p + 1 + count;
+        for (uint32_t i = 0; i < count; i++)
+            sum += fadi_stop(fabs(p[1 + i].partial), sizes[first ? first + i : ids[i / 2].id[i % 2]]);
+        p += 1 + count + (first ? 0 : (count + 1) / 2);
+    } while (head & FADI_SEGMENT_MORE);
+    return sum;
+}
+
+int fadi_sweep_sizes(struct fadi_tape *t, uint64_t first, uint64_t last, double *sizes)
+{
+    const struct fad_node *node = t->nodes + (first - t->base);
+    for (uint64_t id = first; id <= last; id++, node++) {
+        if (node->a1 == FADI_NODE_CALL) {
+            int rc = run_call(t, node, id, sizes, NULL);
+            if (rc)
+                return rc;
+        } else if (node->a1 == FADI_NODE_RESULT) {
+            sizes[id] = fabs(sizes[id]);
+        } else {
+            sizes[id] = 0.0;
+            sizes[id] = size_forward(t, node, sizes);
+        }
+    }
+    return FAD_OK;
 }
 
 /* y's tangent for one set of seeds. Leaves zeros behind. */

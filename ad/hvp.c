@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ad/call.h"
+#include "ad/program/run.h"
 #include "ad/second.h"
 
 struct hvp {
@@ -129,6 +130,36 @@ static void copy(double *to, const double *from, size_t count)
         memcpy(to, from, count * sizeof *to);
 }
 
+/* One run a direction. */
+static int by_program(fad_pool *pool, struct fadi_call *c, struct fad_program *p, size_t directions, const double *direction,
+                      const struct built *b)
+{
+    int rc = FAD_OK;
+    for (size_t d = 0; d < (directions ? directions : 1) && !rc; d++) {
+        struct fadi_request r = {.value = b->value, .shared = b->gradient};
+        if (directions) {
+            r.second = b->products + d * b->entries;
+            r.shared_tangent = direction + d * c->s->shared_count;
+        }
+        rc = fadi_program_run(pool, c, p, &r);
+    }
+    return rc;
+}
+
+/* By the program, if the description has or gets one: value and gradient are then those of the program. */
+static int run_form(fad_pool *pool, struct fadi_call *c, size_t directions, const double *direction, const struct built *b)
+{
+    struct fad_program *program;
+    bool made;
+    int rc = fadi_program_open(c, &program, &made);
+    if (!rc && program)
+        rc = by_program(pool, c, program, directions, direction, b);
+    else if (!rc)
+        rc = run_all(pool, c->s, directions, direction, b->value, b->rows, b->gradient, b->products);
+    fadi_program_close(program, made);
+    return rc;
+}
+
 /* Everything into b, which the caller frees. */
 static int build(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *direction, struct fadi_call *c,
                  struct built *b)
@@ -147,7 +178,7 @@ static int build(fad_pool *pool, const struct fad_sum *s, size_t directions, con
         rc = make_built(c, directions, b);
     if (rc)
         return fadi_call_fail(c, rc);
-    return run_all(pool, s, directions, direction, b->value, b->rows, b->gradient, b->products);
+    return run_form(pool, c, directions, direction, b);
 }
 
 int fadi_sum_hvp(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *direction, double *value,

@@ -14,6 +14,8 @@ struct jvp {
     struct fadi_call c; /* first: the fold knows the call only */
     const double *shared_tangents, *x_tangents;
     size_t x_apart; /* from one direction's tangents of x to the next one's */
+    bool sizes;     /* sums of absolute values instead of tangents */
+    _Atomic uint64_t *edges; /* raised to the most operands that an element's operations have together */
 };
 
 static void seed_shared(const struct jvp *j, const struct fadi_tape *t)
@@ -46,12 +48,22 @@ static int add_element(const struct jvp *j, const struct fadi_work *w, size_t k,
         if (w->inputs)
             memcpy(tangents + t->base, j->x_tangents + d * j->x_apart + fadi_place_of(c, k), w->inputs * sizeof *tangents);
         if (end > t->base + w->inputs)
-            rc = fadi_sweep_forward(t, t->base + w->inputs, end - 1, tangents);
+            rc = (j->sizes ? fadi_sweep_sizes : fadi_sweep_forward)(t, t->base + w->inputs, end - 1, tangents);
         for (size_t o = 0; o < c->y_count; o++)
             if (w->y[o].stamp)
                 value[(d + 1) * c->y_count + o] += tangents[w->y[o].id];
     }
     return rc < 0 ? fadi_call_own(w->c, k, rc) : rc;
+}
+
+static void count_edges(const struct jvp *j, const struct fadi_tape *t)
+{
+    uint64_t edges = 2 * (t->head.next - t->base) + t->word_count;
+    uint64_t seen = atomic_load_explicit(j->edges, memory_order_relaxed);
+    /* relaxed: read after the fold */
+    while (edges > seen &&
+           !atomic_compare_exchange_weak_explicit(j->edges, &seen, edges, memory_order_relaxed, memory_order_relaxed))
+        ;
 }
 
 static int jvp_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed)
@@ -68,6 +80,8 @@ static int jvp_leaf(size_t begin, size_t end, void *total, void *call, size_t *f
         if (!rc) {
             used = w.t->head.next > used ? w.t->head.next : used;
             rc = add_element(j, &w, k, end_of(&w), sum->value);
+            if (j->edges)
+                count_edges(j, w.t);
         }
         if (rc)
             *failed = k;
@@ -110,7 +124,7 @@ static int run(fad_pool *pool, struct jvp *j, double *value, double *tangents)
 
 /* Built aside, because a later fold may fail. */
 static int run_all(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *shared_tangents,
-                   const double *x_tangents, double *value, double *built)
+                   const double *x_tangents, double *value, double *built, _Atomic uint64_t *edges)
 {
     size_t done = 0;
     int rc = FAD_OK;
@@ -122,6 +136,8 @@ static int run_all(fad_pool *pool, const struct fad_sum *s, size_t directions, c
         size_t rows = directions - done < ROWS ? directions - done : ROWS, y_count = j.c.y_count;
         j.shared_tangents = rows && shared_tangents ? shared_tangents + done * s->shared_count : NULL;
         j.x_tangents = rows ? x_tangents : NULL;
+        j.sizes = edges != NULL;
+        j.edges = edges;
         j.c.rows = rows ? rows : 1;
         j.c.values = y_count * (1 + rows);
         rc = run(pool, &j, done ? NULL : value, built + done * y_count);
@@ -179,12 +195,21 @@ int fadi_sum_jvp(fad_pool *pool, const struct fad_sum *s, size_t directions, con
     if (!rc && program)
         rc = by_program(pool, &c, program, &d, built + outputs, built);
     else if (!rc)
-        rc = run_all(pool, s, d.count, shared_tangents, x_tangents, built + outputs, built);
+        rc = run_all(pool, s, d.count, shared_tangents, x_tangents, built + outputs, built, NULL);
     fadi_program_close(program, made);
     if (!rc && value)
         memcpy(value, built + outputs, c.y_count * sizeof *value);
     if (!rc && tangents && outputs)
         memcpy(tangents, built, outputs * sizeof *tangents);
     free(built);
+    return rc;
+}
+
+int fadi_sum_sizes(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *shared_tangents, double *sizes,
+                   uint64_t *edges)
+{
+    _Atomic uint64_t most = 0;
+    int rc = run_all(pool, s, directions, shared_tangents, NULL, NULL, sizes, &most);
+    *edges = atomic_load_explicit(&most, memory_order_relaxed); /* after the folds */
     return rc;
 }

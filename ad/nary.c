@@ -353,3 +353,17 @@ fad_real fad_logsumexp(fad_tape *t, size_t n, const fad_real *a)
     p = put(p, o, false, n, a, soft_partial, &m);
     return finish(fadi_tape_of(t), FADI_OP_LOGSUMEXP, v, p);
 }
+
+fad_real fadi_record_many(fad_tape *t, unsigned op, size_t n, const double *plain, const fad_real *a, const fad_real *b)
+{
+    switch (op) {
+    case FADI_OP_DOT:
+        return plain ? fad_dot_d(t, n, plain, b) : fad_dot(t, n, a, b);
+    case FADI_OP_SUM_OF:
+        return fad_sum_of(t, n, a);
+    case FADI_OP_LOGSUMEXP:
+        return fad_logsumexp(t, n, a);
+    default:
+        return fad_norm2(t, n, a);
+    }
+}

@@ -190,27 +190,13 @@ static fad_real record_op(fad_tape *tape, unsigned op, double v, const fad_real 
 
 /* ---- Operations on arrays ---- */
 
-/* An operation on arrays as the tape records it by itself. */
+/* As the tape records it by itself. */
 static fad_real plainly(struct fadi_tape *t, unsigned op, size_t n, const double *plain, const fad_real *a,
                         const fad_real *b)
 {
     const struct fadi_recorder *recorder = t->recorder;
-    fad_real r;
     fadi_tape_set_recorder(t, NULL, NULL);
-    switch (op) {
-    case FADI_OP_DOT:
-        r = plain ? fad_dot_d(&t->head, n, plain, b) : fad_dot(&t->head, n, a, b);
-        break;
-    case FADI_OP_SUM_OF:
-        r = fad_sum_of(&t->head, n, a);
-        break;
-    case FADI_OP_LOGSUMEXP:
-        r = fad_logsumexp(&t->head, n, a);
-        break;
-    default:
-        r = fad_norm2(&t->head, n, a);
-        break;
-    }
+    fad_real r = fadi_record_many(&t->head, op, n, plain, a, b);
     fadi_tape_set_recorder(t, recorder, NULL);
     return r;
 }

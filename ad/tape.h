@@ -235,6 +235,9 @@ uint64_t fadi_digest_double(uint64_t h, double v);
 /** push when the inline condition says no. */
 fad_real fadi_push_cold(fad_tape *t, unsigned op, double v, fad_real a, double p0, fad_real b, double p1);
 
+/** The operation on arrays of that kind, with the operands that a recorder is given. */
+fad_real fadi_record_many(fad_tape *t, unsigned op, size_t n, const double *plain, const fad_real *a, const fad_real *b);
+
 /** Forgets everything and starts a recording whose first `inputs` local ids are inputs. */
 static inline void fadi_tape_restart(struct fadi_tape *t, size_t inputs)
 {
@@ -282,6 +285,8 @@ int fadi_sweep(struct fadi_tape *t, uint64_t first, uint64_t last, double *adjoi
 /** The tangents of the operations from first to last from those of everything before them. FAD_OK, or what a call's
  * function returned. */
 int fadi_sweep_forward(struct fadi_tape *t, uint64_t first, uint64_t last, double *tangents);
+/** The same with absolute values: the sum over all paths of the products of |partials|. */
+int fadi_sweep_sizes(struct fadi_tape *t, uint64_t first, uint64_t last, double *sizes);
 
 /** Memory on lines of its own, two at a time as prefetchers fetch them: what one worker writes all the time must not share
  * one with what the others read. The contents are not set. */

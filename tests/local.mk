@@ -67,6 +67,10 @@ unit_tests += tests/cases_ad_sums
 tests_cases_ad_sums_SOURCES = tests/cases_ad_sums.c $(ad_support)
 unit_tests += tests/cases_ad_nested
 tests_cases_ad_nested_SOURCES = tests/cases_ad_nested.c $(ad_support)
+unit_tests += tests/second tests/hessians tests/check
+tests_second_SOURCES = tests/second.c $(expressions) $(ad_support)
+tests_hessians_SOURCES = tests/hessians.c $(ad_support)
+tests_check_SOURCES = tests/check.c $(expressions) $(ad_support)
 
 EXTRA_DIST += tests/sched_help.h
 

@@ -3,6 +3,8 @@
 #define FOLDAD_FOLDAD_H
 #include <foldad/base.h>
 #include <foldad/branch.h>
+#include <foldad/check.h>
+#include <foldad/dual.h>
 #include <foldad/fold.h>
 #include <foldad/pool.h>
 #include <foldad/program.h>

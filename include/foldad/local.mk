@@ -11,4 +11,6 @@ foldadinclude_HEADERS += include/foldad/rule.h
 foldadinclude_HEADERS += include/foldad/sum.h
 foldadinclude_HEADERS += include/foldad/program.h
 foldadinclude_HEADERS += include/foldad/reduce.h
+foldadinclude_HEADERS += include/foldad/dual.h
+foldadinclude_HEADERS += include/foldad/check.h
 foldadinclude_HEADERS += include/foldad/foldad.h
