@@ -3,6 +3,7 @@
  *   describe.c   the checks, the default leaf, where the elements' own numbers are
  *   taped.c      elements, one after the other, on a tape
  *   ruled.c      elements by the user's rule
+ *   apply.c      sums whose numbers are values of an outer tape
  *   keep.c       tapes and stores that are kept between calls
  *   sum.c        the public calls: values, gradients
  *   jvp.c        tangents
@@ -126,6 +127,12 @@ unsigned char *fadi_marks_of(const struct fadi_call *c, const struct fadi_tape *
  * whatever this returned. clear: accumulators may still hold something. */
 int fadi_call_prepare(struct fadi_call *c, bool wants_shared, bool wants_x);
 void fadi_call_finish(struct fadi_call *c, bool clear);
+/** What comes of the results of a call; total is NULL for those of each term. Returns FAD_OK or the call's failure. */
+typedef int fadi_use(fad_pool *pool, struct fadi_call *c, const struct fadi_total *total, void *arg);
+/** All steps of a described call: a sum; values and gradients of each term. */
+int fadi_call_sum(fad_pool *pool, struct fadi_call *c, bool wants_shared, bool wants_x, fadi_use *use, void *arg);
+int fadi_call_terms(fad_pool *pool, struct fadi_call *c, bool values, bool gradients, bool wants_x, fadi_use *use,
+                    void *arg);
 /** Fills the description's failure; returns status. Before or after a fold, or of a fold, which knows the element. */
 int fadi_call_fail(const struct fadi_call *c, int status);
 int fadi_call_fail_at(const struct fadi_call *c, int status, const struct fad_failure *why);
@@ -174,6 +181,10 @@ int fadi_sum_sizes(fad_pool *pool, const struct fad_sum *s, size_t directions, c
                    uint64_t *edges);
 int fadi_sum_hessian(fad_pool *pool, const struct fad_sum *s, double *value, double *shared_gradient, double *hessian);
 int fadi_program_create(fad_program **p, const struct fad_sum *s);
+int fadi_sum_apply(fad_pool *pool, fad_tape *outer, const struct fad_sum *s, const fad_real *shared, const fad_real *x,
+                   fad_real *y);
+int fadi_sum_terms_apply(fad_pool *pool, fad_tape *outer, const struct fad_sum *s, const fad_real *shared,
+                         const fad_real *x, fad_real *y);
 
 struct fad_dual;
 struct fad_check;

@@ -109,3 +109,15 @@ int fad_sum_find_nan(fad_pool *pool, const struct fad_sum *s, struct fad_nan *fi
 {
     return fadi_cpu_supported() ? fadi_sum_find_nan(pool, s, first) : unsupported(s);
 }
+
+int fad_sum_apply(fad_pool *pool, fad_tape *outer, const struct fad_sum *s, const fad_real *shared, const fad_real *x,
+                  fad_real *y)
+{
+    return fadi_cpu_supported() ? fadi_sum_apply(pool, outer, s, shared, x, y) : unsupported(s);
+}
+
+int fad_sum_terms_apply(fad_pool *pool, fad_tape *outer, const struct fad_sum *s, const fad_real *shared,
+                        const fad_real *x, fad_real *y)
+{
+    return fadi_cpu_supported() ? fadi_sum_terms_apply(pool, outer, s, shared, x, y) : unsupported(s);
+}

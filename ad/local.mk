@@ -2,6 +2,7 @@
 # One line a file: libad_la_SOURCES += ad/NAME.c
 # Files that ask which processor this is (ad/cpu*.c) must run on any: libbaseline_la_SOURCES += ad/cpu.c
 libad_la_SOURCES += ad/accumulate.c
+libad_la_SOURCES += ad/apply.c
 libad_la_SOURCES += ad/arena.c
 libad_la_SOURCES += ad/branch.c
 libad_la_SOURCES += ad/describe.c

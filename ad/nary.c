@@ -219,16 +219,20 @@ static union fadi_word *start(fad_tape *tape, unsigned op, size_t n, const doubl
     return fadi_tape_of(tape)->words + fadi_tape_of(tape)->word_count;
 }
 
-fad_real fad_dot_d(fad_tape *t, size_t n, const double *a, const fad_real *b)
+fad_real fadi_linear(fad_tape *t, unsigned op, double v, size_t n, const double *partials, const fad_real *a)
 {
-    double v = dot_d_value(n, a, b);
     struct operands o;
     fad_real r;
-    union fadi_word *p = start(t, FADI_OP_DOT, n, a, b, v, &o, &r);
+    union fadi_word *p = start(t, op, n, partials, a, v, &o, &r);
     if (!p)
         return r;
-    p = put(p, o, false, n, b, number_of, a);
-    return finish(fadi_tape_of(t), FADI_OP_DOT, v, p);
+    p = put(p, o, false, n, a, number_of, partials);
+    return finish(fadi_tape_of(t), op, v, p);
+}
+
+fad_real fad_dot_d(fad_tape *t, size_t n, const double *a, const fad_real *b)
+{
+    return fadi_linear(t, FADI_OP_DOT, dot_d_value(n, a, b), n, a, b);
 }
 
 fad_real fad_sum_of(fad_tape *t, size_t n, const fad_real *a)

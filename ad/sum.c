@@ -139,25 +139,7 @@ void fadi_deliver_shared(const struct fadi_call *c, const struct fadi_total *tot
                 gradient[o * count + j] = 0.0;
 }
 
-/* The fold and what comes of it. Once the fold has succeeded nothing fails. */
-static int sum_into(fad_pool *pool, struct fadi_call *c, double *value, double *shared_gradient, double *x_gradient,
-                    struct fadi_total *total)
-{
-    int rc = fadi_call_fold(pool, c, c->s->rule ? fadi_ruled_leaf : fadi_taped_leaf, total);
-    if (rc)
-        return rc;
-    for (size_t o = 0; value && o < c->y_count; o++)
-        value[o] = fadi_canonical(total->value[o]);
-    if (shared_gradient)
-        fadi_deliver_shared(c, total, shared_gradient);
-    if (c->wants_x)
-        fadi_deliver_x(pool, c, x_gradient);
-    fadi_call_release(c, total);
-    return FAD_OK;
-}
-
-static int run(fad_pool *pool, struct fadi_call *c, bool wants_x, double *value, double *shared_gradient,
-               double *x_gradient)
+int fadi_call_sum(fad_pool *pool, struct fadi_call *c, bool wants_shared, bool wants_x, fadi_use *use, void *arg)
 {
     union {
         struct fadi_total total;
@@ -169,16 +151,37 @@ static int run(fad_pool *pool, struct fadi_call *c, bool wants_x, double *value,
         if (!large)
             return fadi_call_fail(c, FAD_ENOMEM);
     }
-    int rc = fadi_call_fail(c, fadi_call_prepare(c, shared_gradient != NULL, wants_x));
+    int rc = fadi_call_fail(c, fadi_call_prepare(c, wants_shared, wants_x));
+    rc = rc ? rc : fadi_call_fold(pool, c, c->s->rule ? fadi_ruled_leaf : fadi_taped_leaf, total);
     if (!rc)
-        rc = sum_into(pool, c, value, shared_gradient, x_gradient, total);
+        rc = fadi_call_fail(c, use(pool, c, total, arg));
+    if (!rc)
+        fadi_call_release(c, total);
     fadi_call_finish(c, rc != FAD_OK);
     free(large);
     return rc;
 }
 
+struct outputs {
+    double *value, *shared_gradient, *x_gradient;
+};
+
+/* Once the fold has succeeded nothing fails. */
+static int deliver(fad_pool *pool, struct fadi_call *c, const struct fadi_total *total, void *arg)
+{
+    const struct outputs *to = arg;
+    for (size_t o = 0; to->value && o < c->y_count; o++)
+        to->value[o] = fadi_canonical(total->value[o]);
+    if (to->shared_gradient)
+        fadi_deliver_shared(c, total, to->shared_gradient);
+    if (c->wants_x)
+        fadi_deliver_x(pool, c, to->x_gradient);
+    return FAD_OK;
+}
+
 int fadi_sum_value(fad_pool *pool, const struct fad_sum *s, double *value)
 {
+    struct outputs to = {value, NULL, NULL};
     struct fadi_call c;
     int rc = fadi_describe(&c, s);
     if (!rc && !value) {
@@ -190,12 +193,13 @@ int fadi_sum_value(fad_pool *pool, const struct fad_sum *s, double *value)
     struct fadi_request r = {.value = value};
     bool done;
     rc = fadi_program_try(pool, &c, &r, &done);
-    return done ? rc : run(pool, &c, false, value, NULL, NULL);
+    return done ? rc : fadi_call_sum(pool, &c, false, false, deliver, &to);
 }
 
 int fadi_sum_gradient(fad_pool *pool, const struct fad_sum *s, double *value, double *shared_gradient,
                       double *x_gradient)
 {
+    struct outputs to = {value, shared_gradient, x_gradient};
     struct fadi_call c;
     int rc = fadi_describe(&c, s);
     if (rc)
@@ -204,13 +208,13 @@ int fadi_sum_gradient(fad_pool *pool, const struct fad_sum *s, double *value, do
         .value = value, .shared = shared_gradient, .x = x_gradient, .wants_x = s->x_blocks || x_gradient};
     bool done;
     rc = fadi_program_try(pool, &c, &r, &done);
-    return done ? rc : run(pool, &c, r.wants_x, value, shared_gradient, x_gradient);
+    return done ? rc : fadi_call_sum(pool, &c, shared_gradient != NULL, r.wants_x, deliver, &to);
 }
 
 /* ---- Each term by itself ---- */
 
 /* Room for the outputs, built aside: an error must leave the user's untouched. */
-static int prepare_terms(struct fadi_call *c, bool values, bool gradients)
+static int prepare_terms(struct fadi_call *c, bool values, bool gradients, bool wants_x)
 {
     size_t rows, entries;
     if (__builtin_mul_overflow(c->n, c->y_count, &rows) || rows > SIZE_MAX / sizeof(double) ||
@@ -226,7 +230,24 @@ static int prepare_terms(struct fadi_call *c, bool values, bool gradients)
         if (!c->term_gradients)
             return FAD_ENOMEM;
     }
-    return fadi_call_prepare(c, gradients, false);
+    return fadi_call_prepare(c, gradients, wants_x);
+}
+
+int fadi_call_terms(fad_pool *pool, struct fadi_call *c, bool values, bool gradients, bool wants_x, fadi_use *use,
+                    void *arg)
+{
+    struct fad_failure why;
+    struct fad_fold_options options = fadi_call_options(c, &why);
+    int rc = fadi_call_fail(c, prepare_terms(c, values, gradients, wants_x));
+    if (!rc)
+        rc = fadi_call_fail_at(
+            c, fad_for(pool, c->n, c->s->rule ? fadi_ruled_terms : fadi_taped_terms, c, &options), &why);
+    if (!rc)
+        rc = fadi_call_fail(c, use(pool, c, NULL, arg));
+    free(c->term_values);
+    free(c->term_gradients);
+    fadi_call_finish(c, false);
+    return rc;
 }
 
 struct copy {
@@ -247,32 +268,20 @@ static int copy_terms(size_t begin, size_t end, void *user, size_t *failed)
     return FAD_OK;
 }
 
-static int run_terms(fad_pool *pool, struct fadi_call *c, double *values, double *gradients)
+static int deliver_terms(fad_pool *pool, struct fadi_call *c, const struct fadi_total *total, void *arg)
 {
-    struct copy to = {c, values, gradients};
-    struct fad_failure why;
-    struct fad_fold_options options = fadi_call_options(c, &why);
+    struct fad_fold_options options = {.leaf = c->leaf};
     size_t failed;
-    int rc = fad_for(pool, c->n, c->s->rule ? fadi_ruled_terms : fadi_taped_terms, c, &options);
-    if (rc)
-        return fadi_call_fail_at(c, rc, &why);
-    options = (struct fad_fold_options){.leaf = c->leaf};
-    if (fad_for(pool, c->n, copy_terms, &to, &options)) /* nothing may fail any more */
-        copy_terms(0, c->n, &to, &failed);
+    (void)total;
+    if (fad_for(pool, c->n, copy_terms, arg, &options)) /* nothing may fail any more */
+        copy_terms(0, c->n, arg, &failed);
     return FAD_OK;
 }
 
 int fadi_sum_terms(fad_pool *pool, const struct fad_sum *s, double *values, double *gradients)
 {
     struct fadi_call c;
+    struct copy to = {&c, values, gradients};
     int rc = fadi_describe(&c, s);
-    if (rc)
-        return fadi_call_fail(&c, rc);
-    rc = fadi_call_fail(&c, prepare_terms(&c, values, gradients));
-    if (!rc)
-        rc = run_terms(pool, &c, values, gradients);
-    free(c.term_values);
-    free(c.term_gradients);
-    fadi_call_finish(&c, false);
-    return rc;
+    return rc ? fadi_call_fail(&c, rc) : fadi_call_terms(pool, &c, values, gradients, false, deliver_terms, &to);
 }

@@ -215,6 +215,9 @@ static inline bool fadi_tape_refuses(struct fadi_tape *t)
     return t->busy;
 }
 
+/** An operation of value v that is linear in a[n]: only operands that are no constants matter. */
+fad_real fadi_linear(fad_tape *t, unsigned op, double v, size_t n, const double *partials, const fad_real *a);
+
 /** A call with n results and so many words of context: room for it, and then, after nothing else was recorded, its nodes.
  * y[n]: values that become handles. */
 int fadi_call_reserve(struct fadi_tape *t, size_t words, size_t n);

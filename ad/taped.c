@@ -270,10 +270,12 @@ static int keep_term(const struct fadi_work *w, size_t k)
     for (size_t o = 0; o < c->y_count && !rc; o++) {
         if (c->term_values)
             c->term_values[row + o] = fadi_canonical(w->y[o].value);
-        if (c->wants_shared) {
+        if (c->records)
             rc = differentiate(w, k, o);
+        if (c->wants_shared)
             take_shared(w, o, c->term_gradients + (row + o) * c->s->shared_count);
-        }
+        if (w->inputs)
+            take_x(w, o);
     }
     return rc;
 }

@@ -58,6 +58,10 @@ unit_tests += tests/alloc_ad
 tests_alloc_ad_SOURCES = tests/alloc_ad.c $(random_sums) $(ad_support)
 tests_alloc_ad_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc \
 	-Wl,--wrap=posix_memalign,--wrap=mmap,--wrap=munmap,--wrap=free
+shapes = tests/shape.c tests/shape.h $(ad_support)
+unit_tests += tests/rule tests/apply
+tests_rule_SOURCES = tests/rule.c $(shapes)
+tests_apply_SOURCES = tests/apply.c $(shapes)
 unit_tests += tests/cases_ad
 corners = tests/corners.c tests/corners.h
 tests_cases_ad_SOURCES = tests/cases_ad.c $(corners) $(expressions) $(ad_support)
@@ -90,6 +94,6 @@ endif
 # not built here: a user's program, for scripts/check-install
 EXTRA_DIST += tests/consumer.c
 # nor here: for scripts/check-api
-EXTRA_DIST += tests/terms_driver.c
+EXTRA_DIST += tests/terms_driver.c tests/composition_driver.c
 
 EXTRA_DIST += tests/data

@@ -84,8 +84,9 @@ FAD_API int fad_sum_value(fad_pool *pool, const struct fad_sum *s, double *value
 FAD_API int fad_sum_gradient(fad_pool *pool, const struct fad_sum *s, double *value, double *shared_gradient,
                              double *x_gradient);
 
-/** Every term's value and gradient: the residuals of a fit and their Jacobian.
- * Shapes:    values[n][y_count], gradients[n][y_count][P], row-major, for the n elements of first/count; each may be NULL
+/** Every term's value and gradient: the residuals of a fit and their Jacobian; with gradients NULL a map.
+ * Shapes:    values[n][y_count], gradients[n][y_count][P], row-major, for the n elements of first/count; each may be NULL.
+ *            The part of the Jacobian that belongs to x is the x_gradient of fad_sum_gradient: each term has its own x
  * Cost:      memory: a second copy of the outputs while it runs
  * Errors:    as fad_sum_gradient */
 FAD_API int fad_sum_terms(fad_pool *pool, const struct fad_sum *s, double *values, double *gradients);
@@ -129,6 +130,31 @@ FAD_API int fad_sum_hvp_many(fad_pool *pool, const struct fad_sum *s, size_t dir
  * Cost:      P / 8 times fad_sum_hvp_many of 8; memory: twice the hessian, while it runs */
 FAD_API int fad_sum_hessian(fad_pool *pool, const struct fad_sum *s, double *value, double *shared_gradient,
                             double *hessian);
+
+/** The sum as one operation on an outer tape: y[0 .. y_count - 1] from the values shared and x of that tape, each with its
+ * derivatives, which are computed here and now: no sweep runs the term again. The tape may be a term's: sums inside the
+ * terms of sums, to any depth.
+ * Shapes:    shared[P], instead of s->shared; x laid out as s->x, instead of it; with x_blocks, of which only the counts are
+ *            read, the blocks' numbers one after the other from block 0 on. NULL: the plain numbers of the description.
+ *            Constants and fixed entries get no derivatives; where there is nothing else, y are constants
+ * Numerics:  value and derivatives have the bits of fad_sum_gradient of a term that is not uniform; entries of which the
+ *            derivative is 0 take no part
+ * Ownership: copies what it needs
+ * Threads:   while it runs nobody may record on the outer tape, the terms neither: what they need of it is shared and x
+ * Memory:    on the tape up to 12 bytes for each entry that is no constant, for each of the y_count values
+ * Errors:    as fad_sum_gradient; FAD_EINVAL (outer or y NULL), FAD_EHANDLE (shared, x or y of a term are not of their
+ *            recording, or a term has used the outer tape), the tape's error, FAD_EBUSY (called by a term or rule that the
+ *            tape waits for), FAD_EUNSUPPORTED (the tape records for programs or second derivatives; it fails then as a
+ *            whole). y is untouched, and, apart from the last one, the tape can be used as before */
+FAD_API int fad_sum_apply(fad_pool *pool, fad_tape *outer, const struct fad_sum *s, const fad_real *shared,
+                          const fad_real *x, fad_real *y);
+
+/** Every term's value as an operation of its own on an outer tape, for what shall be done with them other than to add them.
+ * Shapes:    y[n][y_count], row-major, for the n elements of first/count; else as fad_sum_apply
+ * Cost:      as fad_sum_terms with gradients; on the tape up to 12 bytes for each derivative that is not 0
+ * Errors:    as fad_sum_apply */
+FAD_API int fad_sum_terms_apply(fad_pool *pool, fad_tape *outer, const struct fad_sum *s, const fad_real *shared,
+                                const fad_real *x, fad_real *y);
 
 #ifdef __cplusplus
 }
