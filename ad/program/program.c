@@ -42,7 +42,15 @@ static int add_form(struct fad_program *p, const struct fadi_call *c, size_t k)
         return rc;
     if (p->form_count == FORMS_MAX)
         return FAD_EUNSUPPORTED;
+    if ((p->form_count & (p->form_count - 1)) == 0) { /* full: it has room for a power of two */
+        size_t room = p->form_count ? 2 * p->form_count : 1;
+        struct fadi_form *forms = realloc(p->forms, room * sizeof *forms);
+        if (!forms)
+            return FAD_ENOMEM;
+        p->forms = forms;
+    }
     struct fadi_form *f = p->forms + p->form_count++;
+    memset(f, 0, sizeof *f);
     f->kind = kind_of(c, k);
     f->own = x.count;
     f->element = k;
@@ -62,14 +70,11 @@ static int find_forms(struct fad_program *p, const struct fadi_call *c)
 int fadi_program_new(struct fad_program **out, const struct fadi_call *c, struct fad_failure *why)
 {
     struct fad_program *p = calloc(1, sizeof *p);
-    struct fadi_form *forms = calloc(FORMS_MAX, sizeof *forms);
     *why = (struct fad_failure){FAD_ENOMEM, SIZE_MAX, 0, "no memory"};
-    if (!p || !forms || pthread_mutex_init(&p->lock, NULL)) {
+    if (!p || pthread_mutex_init(&p->lock, NULL)) {
         free(p);
-        free(forms);
         return FAD_ENOMEM;
     }
-    p->forms = forms;
     p->shared_count = c->s->shared_count;
     p->touch_count = c->s->touch ? c->s->touch_count : 0;
     p->y_count = c->y_count;
