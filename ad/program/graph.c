@@ -106,6 +106,53 @@ static double value_at(const struct fadi_graph *g, uint32_t n)
     return n == FADI_NO_NODE ? 0.0 : g->nodes[n].value;
 }
 
+/* ---- The same value by other operations, to the bit: signs move to where they cost nothing ---- */
+
+/* What n is the negative of, if it is an element's; else FADI_NO_NODE. */
+static uint32_t negated(const struct fadi_graph *g, uint32_t n)
+{
+    const struct fadi_gnode *node = g->nodes + n;
+    return node->op == FADI_OP_NEG && node->level == FADI_ELEMENT ? node->a : FADI_NO_NODE;
+}
+
+static uint32_t simplify_neg(struct fadi_graph *g, uint32_t a)
+{
+    const struct fadi_gnode n = g->nodes[a];
+    if (n.op == FADI_OP_NEG)
+        return n.a;
+    if (n.op != FADI_OP_MUL || n.level != FADI_ELEMENT)
+        return FADI_NO_NODE;
+    if (g->nodes[n.a].level < FADI_ELEMENT)
+        return fadi_binary(g, FADI_OP_MUL, fadi_unary(g, FADI_OP_NEG, n.a), n.b);
+    if (g->nodes[n.b].level < FADI_ELEMENT)
+        return fadi_binary(g, FADI_OP_MUL, n.a, fadi_unary(g, FADI_OP_NEG, n.b));
+    return FADI_NO_NODE;
+}
+
+/* A node with the same value, or FADI_NO_NODE. */
+static uint32_t simplify(struct fadi_graph *g, unsigned op, uint32_t a, uint32_t b, uint32_t c)
+{
+    uint32_t n;
+    switch (op) {
+    case FADI_OP_NEG:
+        return simplify_neg(g, a);
+    case FADI_OP_ADD:
+        if ((n = negated(g, b)) != FADI_NO_NODE)
+            return fadi_binary(g, FADI_OP_SUB, a, n);
+        return (n = negated(g, a)) != FADI_NO_NODE ? fadi_binary(g, FADI_OP_SUB, b, n) : n;
+    case FADI_OP_SUB:
+        return (n = negated(g, b)) != FADI_NO_NODE ? fadi_binary(g, FADI_OP_ADD, a, n) : n;
+    case FADI_OP_FMA:
+    case FADI_G_FNMA:
+        op = op == FADI_OP_FMA ? FADI_G_FNMA : FADI_OP_FMA;
+        if ((n = negated(g, a)) != FADI_NO_NODE)
+            return fadi_graph_add(g, op, n, b, c);
+        return (n = negated(g, b)) != FADI_NO_NODE ? fadi_graph_add(g, op, a, n, c) : n;
+    default:
+        return FADI_NO_NODE;
+    }
+}
+
 uint32_t fadi_graph_add(struct fadi_graph *g, unsigned op, uint32_t a, uint32_t b, uint32_t c)
 {
     struct fadi_gnode n = {.op = (uint16_t)op, .a = a, .b = b, .c = c};
@@ -128,7 +175,8 @@ uint32_t fadi_graph_add(struct fadi_graph *g, unsigned op, uint32_t a, uint32_t 
         n.level = FADI_AFTER;
     if (n.level == FADI_CONSTANT)
         return fadi_graph_const(g, fadi_graph_value(op, value_at(g, a), value_at(g, b), value_at(g, c)));
-    return find_or_add(g, &n);
+    uint32_t same = simplify(g, op, a, b, c);
+    return same != FADI_NO_NODE ? same : find_or_add(g, &n);
 }
 
 uint32_t fadi_graph_find(const struct fadi_graph *g, unsigned op, uint32_t a)

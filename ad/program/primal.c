@@ -166,6 +166,16 @@ static void import_all(const struct import *m)
     fadi_build_sums(b, b->out.y, b->out.sum);
 }
 
+/* A product is multiplied where it is added. */
+static uint32_t sum_of_value(struct fadi_graph *g, uint32_t n)
+{
+    const struct fadi_gnode node = g->nodes[n];
+    uint32_t b = node.op == FADI_OP_SQUARE ? node.a : node.b;
+    bool product = node.op == FADI_OP_SQUARE ||
+                   (node.op == FADI_OP_MUL && level_of(g, node.a) == FADI_ELEMENT && level_of(g, b) == FADI_ELEMENT);
+    return product ? fadi_binary(g, FADI_G_SUM, node.a, b) : fadi_binary(g, FADI_G_SUM, n, FADI_NO_NODE);
+}
+
 void fadi_build_sums(struct fadi_build *b, const uint32_t *nodes, uint32_t *sums)
 {
     struct fadi_graph *g = &b->graph;
@@ -174,7 +184,7 @@ void fadi_build_sums(struct fadi_build *b, const uint32_t *nodes, uint32_t *sums
         if (n == FADI_NO_NODE)
             sums[o] = n;
         else if (g->nodes[n].level == FADI_ELEMENT)
-            sums[o] = fadi_binary(g, FADI_G_SUM, n, FADI_NO_NODE);
+            sums[o] = sum_of_value(g, n);
         else
             sums[o] = fadi_binary(g, FADI_OP_MUL, fadi_graph_add(g, FADI_G_TERMS, 0, FADI_NO_NODE, FADI_NO_NODE), n);
     }

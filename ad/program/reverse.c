@@ -86,8 +86,8 @@ static void pull_product(struct sweep *s, uint32_t n, uint32_t w, bool minus)
     const struct fadi_gnode node = s->g->nodes[n];
     uint32_t b = node.op == FADI_OP_SQUARE ? node.a : node.b;
     if (node.a == b) {
-        uint32_t twice = fadi_binary(s->g, FADI_OP_MUL, fadi_graph_const(s->g, 2.0), w);
-        push_product(s, n, node.a, twice, node.a, minus, false);
+        struct fadi_part twice = {.w = w, .p = fadi_graph_const(s->g, 2.0)};
+        push_product(s, n, node.a, fadi_part_product(s->g, &twice), node.a, minus, false);
         return;
     }
     push_product(s, n, node.a, w, b, minus, false);

@@ -5,6 +5,8 @@
  * that bits do not depend on that; never through products that stop, whose zeros are each element's own. */
 #include "ad/program/sums.h"
 
+#include "ad/program/part.h"
+
 #include <foldad/base.h>
 #include <stdlib.h>
 
@@ -124,6 +126,12 @@ static uint32_t sum_at(struct fadi_sums *s, uint32_t a, uint32_t b, unsigned dep
         return times(g, a, sum_of_one(s, b, depth));
     if (!is_element(g, b))
         return times(g, b, sum_of_one(s, a, depth));
+    uint32_t v, u = fadi_scale_of(g, a, &v);
+    if (u != FADI_NO_NODE && depth < DEPTH)
+        return times(g, u, sum_at(s, v, b, depth + 1));
+    u = fadi_scale_of(g, b, &v);
+    if (u != FADI_NO_NODE && depth < DEPTH)
+        return times(g, u, sum_at(s, a, v, depth + 1));
     return fadi_binary(g, FADI_G_SUM, a, b);
 }
 
