@@ -13,7 +13,7 @@
  *   FADI_CODE_DOT_U, _DOT_V, _ADD result, start (slot, register or, as pattern 2, none), count, then count times: register
  *                                 and slot; two slots; a slot
  *   FADI_CODE_GER                 slot w, count, then count times: a slot v, the sum to which w * v goes
- *   FADI_CODE_ACC                 slot, sum
+ *   FADI_CODE_ACC                 count, then count times: a slot, the sum to which it goes
  *   FADI_CODE_END */
 #ifndef FADI_PROGRAM_CODE_H
 #define FADI_PROGRAM_CODE_H

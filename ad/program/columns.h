@@ -5,6 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 
+#ifdef __AVX__
+#include <immintrin.h>
+#endif
+
 typedef double fadi_four __attribute__((vector_size(32)));
 typedef long long fadi_four_bits __attribute__((vector_size(32)));
 
@@ -18,6 +22,16 @@ static inline fadi_four fadi_four_load(const double *p)
 static inline void fadi_four_store(double *p, fadi_four v)
 {
     memcpy(p, &v, sizeof v);
+}
+
+/** a[0], a[1], b[0], b[1]. */
+static inline fadi_four fadi_four_pairs(const double *a, const double *b)
+{
+#ifdef __AVX__
+    return (fadi_four)_mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(a)), _mm_loadu_pd(b), 1);
+#else
+    return (fadi_four){a[0], a[1], b[0], b[1]};
+#endif
 }
 
 /** The transpose of four vectors. */

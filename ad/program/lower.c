@@ -171,7 +171,9 @@ static int run(struct fadi_lower *l)
     l->absorbed = calloc(count + (size_t)1, sizeof *l->absorbed);
     l->sum_head = malloc((count + (size_t)1) * sizeof *l->sum_head);
     l->sum_next = malloc((count + (size_t)1) * sizeof *l->sum_next);
-    if (!l->live || !l->uses || !l->reg || !l->below || !l->absorbed || !l->sum_head || !l->sum_next)
+    l->touched = calloc(count + (size_t)1, sizeof *l->touched);
+    l->copy = calloc(count + (size_t)1, sizeof *l->copy);
+    if (!l->touched || !l->copy || !l->live || !l->uses || !l->reg || !l->below || !l->absorbed || !l->sum_head || !l->sum_next)
         return FAD_ENOMEM;
     find_live(l);
     int rc = lay_out_registers(l);
@@ -194,6 +196,8 @@ int fadi_lower(const struct fadi_build *b, unsigned wanted, struct fadi_code *co
     free(l.reg);
     free(l.below);
     free(l.absorbed);
+    free(l.touched);
+    free(l.copy);
     free(l.sum_head);
     free(l.sum_next);
     free(l.body.data);

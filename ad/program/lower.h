@@ -22,6 +22,10 @@ void fadi_words_put(struct fadi_words *w, uint32_t word);
 #define FADI_REF_RESULT (UINT32_C(1) << 30) /* a node that is defined here; else one that is used */
 #define FADI_REF_BITS (FADI_REF_RESULT - 1)
 
+/** Sums of single nodes that are emitted together, and the number of instructions after which what is cheap is computed again. */
+#define FADI_WAIT_MAX 8u
+#define FADI_FORGET 128u
+
 struct fadi_lower {
     const struct fadi_build *b;
     const struct fadi_graph *g;
@@ -37,6 +41,9 @@ struct fadi_lower {
     uint32_t *below;          /* the link of a chain that is computed together with this one */
     bool *absorbed;           /* by a chain, or by another instruction */
     uint32_t *sum_head, *sum_next; /* the sums that become possible with a node */
+    uint32_t *touched;        /* when a node was last used, in instructions */
+    uint32_t *copy;           /* the temporary that stands for it now; 0: itself */
+    uint32_t wait[FADI_WAIT_MAX], waiting; /* sums of single nodes that are not emitted yet */
 };
 
 /** The code for what is wanted. FAD_ENOMEM, FAD_EOVERFLOW. */

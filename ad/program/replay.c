@@ -2,6 +2,7 @@
  *
  * Every instruction is a loop over the block. An operand is a slot, or a register whose number is the same in all lanes. */
 #include "ad/program/code.h"
+#include "ad/program/columns.h"
 #include "ad/program/lanes.h"
 
 #if FADI_WIDTH == 8
@@ -36,31 +37,37 @@ INLINE double tree(const double *l)
     return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
 }
 
-/* sums[to] += the sum of the lanes, after the elements of an incomplete group have gone to theirs. */
-INLINE void close_sum(const struct at *s, const vec *acc, const double *w, const double *v, uint32_t to)
+/* Lanes i + (i + 4) for i = 0 .. 3: the first level of the tree. */
+INLINE fadi_four half(const vec *acc)
+{
+    double l[FADI_LANES] __attribute__((aligned(64)));
+    for (int q = 0; q < PARTS; q++)
+        store(l + q * FADI_WIDTH, acc[q]);
+    return fadi_four_load(l) + fadi_four_load(l + 4);
+}
+
+/* The sums of four accumulators at once. */
+INLINE fadi_four four_sums(const vec (*acc)[PARTS])
+{
+    fadi_four a = half(acc[0]), b = half(acc[1]), c = half(acc[2]), d = half(acc[3]);
+    fadi_transpose(&a, &b, &c, &d);
+    return (a + c) + (b + d);
+}
+
+/* One sum, with the elements of an incomplete group, which go to their lanes first. */
+static void close_one(const struct at *s, const vec *acc, const double *w, const double *v, uint32_t to)
 {
     double l[FADI_LANES] __attribute__((aligned(64)));
     for (int q = 0; q < PARTS; q++)
         store(l + q * FADI_WIDTH, acc[q]);
     size_t full = s->count / FADI_LANES * FADI_LANES;
     for (size_t i = full; i < s->count; i++)
-        l[i - full] = v ? fma(w[i], v[i], l[i - full]) : l[i - full] + w[i];
+        l[i - full] = w ? fma(w[i], v[i], l[i - full]) : l[i - full] + v[i];
     s->sums[to] += tree(l);
 }
 
-static void accumulate(const struct at *s, const double *w, uint32_t to)
-{
-    vec acc[PARTS];
-    for (int q = 0; q < PARTS; q++)
-        acc[q] = splat(0.0);
-    for (size_t i = 0; i + FADI_LANES <= s->count; i += FADI_LANES)
-        for (int q = 0; q < PARTS; q++)
-            acc[q] += load(w + i + q * FADI_WIDTH);
-    close_sum(s, acc, w, NULL, to);
-}
-
-/* n products with the same w, at most SIDE. */
-INLINE void products(const struct at *s, const double *w, const uint32_t *pairs, int n)
+/* n sums of the slots that pairs name, or of their products with w; at most SIDE. */
+INLINE void side_by_side(const struct at *s, const double *w, const uint32_t *pairs, int n)
 {
     vec acc[SIDE][PARTS];
     const double *v[SIDE];
@@ -71,33 +78,50 @@ INLINE void products(const struct at *s, const double *w, const uint32_t *pairs,
     }
     for (size_t i = 0; i + FADI_LANES <= s->count; i += FADI_LANES)
         for (int q = 0; q < PARTS; q++) {
-            vec x = load(w + i + q * FADI_WIDTH);
-            for (int j = 0; j < n; j++)
-                acc[j][q] = fused(x, load(v[j] + i + q * FADI_WIDTH), acc[j][q]);
+            vec x = w ? load(w + i + q * FADI_WIDTH) : splat(0.0);
+            for (int j = 0; j < n; j++) {
+                vec y = load(v[j] + i + q * FADI_WIDTH);
+                acc[j][q] = w ? fused(x, y, acc[j][q]) : acc[j][q] + y;
+            }
         }
-    for (int j = 0; j < n; j++)
-        close_sum(s, acc[j], w, v[j], pairs[2 * j + 1]);
+    if (n % 4 || s->count % FADI_LANES) {
+        for (int j = 0; j < n; j++)
+            close_one(s, acc[j], w, v[j], pairs[2 * j + 1]);
+        return;
+    }
+    for (int j = 0; j < n; j += 4) {
+        fadi_four sum = four_sums((const vec(*)[PARTS])acc + j);
+        for (int i = 0; i < 4; i++)
+            s->sums[pairs[2 * (j + i) + 1]] += sum[i];
+    }
+}
+
+INLINE const uint32_t *all_sums(const struct at *s, const double *w, const uint32_t *pairs, uint32_t n)
+{
+    for (; n >= SIDE; n -= SIDE, pairs += 2 * SIDE)
+        side_by_side(s, w, pairs, SIDE);
+    for (; SIDE > 4 && n >= 4; n -= 4, pairs += 8)
+        side_by_side(s, w, pairs, 4);
+    for (; n >= 2; n -= 2, pairs += 4)
+        side_by_side(s, w, pairs, 2);
+    if (n)
+        side_by_side(s, w, pairs, 1);
+    return pairs + 2 * n;
 }
 
 static const uint32_t *outer(const struct at *s, const uint32_t *w)
 {
-    const double *left = slot(s, w[0]);
-    uint32_t n = w[1];
-    w += 2;
-    for (; n >= SIDE; n -= SIDE, w += 2 * SIDE)
-        products(s, left, w, SIDE);
-    for (; n >= 2; n -= 2, w += 4)
-        products(s, left, w, 2);
-    if (n) {
-        products(s, left, w, 1);
-        w += 2;
-    }
-    return w;
+    return all_sums(s, slot(s, w[0]), w + 2, w[1]);
+}
+
+static const uint32_t *accumulate(const struct at *s, const uint32_t *w)
+{
+    return all_sums(s, NULL, w + 1, w[0]);
 }
 
 /* ---- Chains: the sum stays in machine registers, for a few vectors of lanes at a time ---- */
 
-#define TILE 4
+#define TILE 8
 
 INLINE void start_chain(const struct at *s, unsigned how, uint32_t from, size_t i, int width, vec *acc)
 {
@@ -139,6 +163,8 @@ INLINE const uint32_t *chain(const struct at *s, unsigned op, unsigned how, cons
     size_t i = 0;
     for (; i + TILE * FADI_WIDTH <= s->lanes; i += TILE * FADI_WIDTH)
         chain_tile(s, op, how, w, i, TILE);
+    for (; i + TILE / 2 * FADI_WIDTH <= s->lanes; i += TILE / 2 * FADI_WIDTH)
+        chain_tile(s, op, how, w, i, TILE / 2);
     for (; i < s->lanes; i += FADI_WIDTH)
         chain_tile(s, op, how, w, i, 1);
     return w + 3 + (op == FADI_CODE_ADD ? 1 : 2) * (size_t)w[2];
@@ -323,8 +349,7 @@ void REPLAY(const uint32_t *w, const struct fadi_frame *f)
             w = outer(&s, w);
             break;
             CASE(FADI_CODE_ACC, 0)
-            accumulate(&s, slot(&s, w[0]), w[1]);
-            w += 2;
+            w = accumulate(&s, w);
             break;
             CASE(FADI_CODE_END, 0)
             return;

@@ -12,6 +12,7 @@ struct block {
     struct fadi_memory *m;
     struct fadi_frame frame;
     size_t count, lanes; /* elements, and what they are rounded up to */
+    size_t ahead;        /* bytes from a row to that of the next block */
     size_t k[FADI_BLOCK_MAX];
     const double *row[FADI_BLOCK_MAX]; /* an element's own values; the last one's again in lanes that do not count */
     size_t start[FADI_BLOCK_MAX];      /* of its own gradient in x_built */
@@ -36,11 +37,25 @@ static void load_four(const struct block *b, const struct fadi_column *c)
     double *to[4] = {column(b, c), column(b, c + 1), column(b, c + 2), column(b, c + 3)};
     for (size_t i = 0; i < b->lanes; i += 4) {
         fadi_four v[4];
-        for (int r = 0; r < 4; r++)
+        for (int r = 0; r < 4; r++) {
             v[r] = fadi_four_load(b->row[i + r] + c->index);
+            /* the same place in the next block: it may lie behind the array, where a prefetch does nothing */
+            __builtin_prefetch((const void *)((uintptr_t)(b->row[i + r] + c->index) + b->ahead));
+        }
         fadi_transpose(v, v + 1, v + 2, v + 3);
         for (int r = 0; r < 4; r++)
             fadi_four_store(to[r] + i, v[r]);
+    }
+}
+
+static void load_two(const struct block *b, const struct fadi_column *c)
+{
+    double *first = column(b, c), *second = column(b, c + 1);
+    for (size_t i = 0; i < b->lanes; i += 4) {
+        fadi_four p = fadi_four_pairs(b->row[i] + c->index, b->row[i + 1] + c->index);
+        fadi_four q = fadi_four_pairs(b->row[i + 2] + c->index, b->row[i + 3] + c->index);
+        fadi_four_store(first + i, __builtin_shuffle(p, q, (fadi_four_bits){0, 2, 4, 6}));
+        fadi_four_store(second + i, __builtin_shuffle(p, q, (fadi_four_bits){1, 3, 5, 7}));
     }
 }
 
@@ -90,6 +105,9 @@ static void load_inputs(const struct block *b)
         } else if (j + 3 < code->in_count && c[3].what == FADI_G_X && c[3].index == c->index + 3) {
             load_four(b, c);
             j += 3;
+        } else if (j + 1 < code->in_count && c[1].what == FADI_G_X && c[1].index == c->index + 1) {
+            load_two(b, c);
+            j++;
         } else {
             load_one(b, c);
         }
@@ -233,7 +251,7 @@ static void start_form(struct block *b, size_t form)
 {
     const struct fadi_plan *p = b->plan;
     b->f = p->forms + form;
-    b->count = 0;
+    b->count = b->ahead = 0;
     b->frame = (struct fadi_frame){.slots = b->m->slots,
                                    .stride = b->f->form->block + FADI_LANES,
                                    .registers = b->f->registers,
@@ -255,6 +273,7 @@ static void run_rows(struct block *b, size_t begin, size_t end)
     const struct fadi_call *c = b->plan->c;
     const struct fad_sum *s = c->s;
     size_t stride = s->x_stride ? s->x_stride : s->x_count, block = b->f->form->block;
+    b->ahead = block * stride * sizeof(double);
     for (size_t k = begin; k < end; k += block) {
         b->count = end - k < block ? end - k : block;
         for (size_t i = 0; i < b->count; i++) {

@@ -29,13 +29,49 @@ static void put_result(struct fadi_lower *l, uint32_t n)
     fadi_words_put(&l->body, n | FADI_REF_RESULT);
 }
 
+/* What stands for element node n now: itself, or the temporary that it was last computed into. */
+static uint32_t current(const struct fadi_lower *l, uint32_t n)
+{
+    return l->copy[n] ? l->copy[n] : n;
+}
+
 /* A slot or a register. */
 static void put_operand(struct fadi_lower *l, uint32_t n)
 {
     if (fadi_is_element(l, n))
-        fadi_words_put(&l->body, n);
+        fadi_words_put(&l->body, current(l, n));
     else
         put_raw(l, l->reg[n]);
+}
+
+/* One operation on inputs and registers: to compute it again is cheaper than to keep it for long. */
+static bool is_cheap(const struct fadi_lower *l, uint32_t n)
+{
+    const struct fadi_gnode *node = node_of(l, n);
+    if (node->op != FADI_OP_ADD && node->op != FADI_OP_SUB && node->op != FADI_OP_MUL)
+        return false;
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t a = i ? node->b : node->a;
+        if (fadi_is_element(l, a) && fadi_graph_arity(node_of(l, a)->op))
+            return false;
+    }
+    return true;
+}
+
+static void compute(struct fadi_lower *l, uint32_t n, uint32_t result);
+
+/* Before n is used: if it was last used long ago and is cheap, it gets a slot only now. */
+static void refresh(struct fadi_lower *l, uint32_t n)
+{
+    if (!fadi_is_element(l, n))
+        return;
+    uint32_t now = (uint32_t)l->starts.count;
+    if (now - l->touched[n] > FADI_FORGET && !l->absorbed[n] && is_cheap(l, n)) {
+        uint32_t copy = l->g->count + l->temporaries++;
+        compute(l, n, copy);
+        l->copy[n] = copy;
+    }
+    l->touched[n] = now;
 }
 
 /* A temporary slot with a register's number in all places. */
@@ -122,11 +158,16 @@ static void emit_chain(struct fadi_lower *l, uint32_t n)
         at = next;
         count++;
     }
+    for (at = above; at != FADI_NO_NODE; at = l->below[at])
+        for (unsigned i = 0; i < 2; i++)
+            refresh(l, i ? node_of(l, at)->b : node_of(l, at)->a);
     const struct fadi_gnode *first = node_of(l, above);
     uint32_t start = kind == CHAIN_ADD ? first->a : first->op == FADI_OP_FMA ? first->c : FADI_NO_NODE;
     enum fadi_start how = start == FADI_NO_NODE       ? FADI_START_NONE
                           : fadi_is_element(l, start) ? FADI_START_SLOT
                                                       : FADI_START_REGISTER;
+    if (start != FADI_NO_NODE)
+        refresh(l, start);
     begin(l, codes[kind], how);
     put_result(l, n);
     if (start == FADI_NO_NODE)
@@ -167,15 +208,19 @@ static bool takes_registers(unsigned op)
     }
 }
 
-static void emit_plain(struct fadi_lower *l, uint32_t n)
+static void compute(struct fadi_lower *l, uint32_t n, uint32_t result)
 {
     const struct fadi_gnode *node = node_of(l, n);
     uint32_t operand[3];
     unsigned count = fadi_operands(node, operand), pattern = 0;
     bool by_register[3] = {false, false, false};
+    for (unsigned i = 0; i < count; i++)
+        refresh(l, operand[i]);
     for (unsigned i = 0; i < count; i++) {
-        if (fadi_is_element(l, operand[i]))
+        if (fadi_is_element(l, operand[i])) {
+            operand[i] = current(l, operand[i]);
             continue;
+        }
         by_register[i] = takes_registers(node->op) && !(node->op == FADI_OP_SELECT && i == 0);
         if (by_register[i])
             pattern |= 1u << i;
@@ -183,7 +228,7 @@ static void emit_plain(struct fadi_lower *l, uint32_t n)
             operand[i] = splat(l, operand[i]);
     }
     begin(l, node->op, pattern);
-    put_result(l, n);
+    put_result(l, result);
     for (unsigned i = 0; i < count; i++)
         if (by_register[i])
             put_raw(l, l->reg[operand[i]]);
@@ -201,6 +246,7 @@ static bool emit_softplus(struct fadi_lower *l, uint32_t n)
     uint32_t other = fadi_graph_find(l->g, derivative ? FADI_OP_LOG1PEXP : FADI_OP_LOGISTIC, node->a);
     if (other == FADI_NO_NODE || !l->live[other])
         return false;
+    refresh(l, node->a);
     begin(l, FADI_CODE_SOFTPLUS, 0);
     put_result(l, derivative ? other : n);
     put_result(l, derivative ? n : other);
@@ -231,22 +277,28 @@ static uint32_t sum_index(const struct fadi_lower *l, uint32_t sum)
     return l->reg[sum] - l->code->first_sum;
 }
 
-static void emit_sums(struct fadi_lower *l, uint32_t key)
+/* Sums of single nodes wait until there are enough of them to be added up side by side. */
+static void flush_sums(struct fadi_lower *l)
 {
-    uint32_t products = 0;
-    for (uint32_t s = l->sum_head[key]; s != FADI_NO_NODE; s = l->sum_next[s]) {
-        products += node_of(l, s)->b != FADI_NO_NODE;
-        if (node_of(l, s)->b == FADI_NO_NODE) {
-            begin(l, FADI_CODE_ACC, 0);
-            put_operand(l, key);
-            put_raw(l, sum_index(l, s));
-        }
-    }
-    if (products == 0)
+    if (l->waiting == 0)
         return;
+    begin(l, FADI_CODE_ACC, 0);
+    put_raw(l, l->waiting);
+    for (uint32_t i = 0; i < l->waiting; i++) {
+        put_operand(l, node_of(l, l->wait[i])->a);
+        put_raw(l, sum_index(l, l->wait[i]));
+    }
+    l->waiting = 0;
+}
+
+static void emit_products(struct fadi_lower *l, uint32_t key, uint32_t count)
+{
+    for (uint32_t s = l->sum_head[key]; s != FADI_NO_NODE; s = l->sum_next[s])
+        if (node_of(l, s)->b != FADI_NO_NODE)
+            refresh(l, node_of(l, s)->a == key ? node_of(l, s)->b : node_of(l, s)->a);
     begin(l, FADI_CODE_GER, 0);
     put_operand(l, key);
-    put_raw(l, products);
+    put_raw(l, count);
     for (uint32_t s = l->sum_head[key]; s != FADI_NO_NODE; s = l->sum_next[s]) {
         const struct fadi_gnode *node = node_of(l, s);
         if (node->b == FADI_NO_NODE)
@@ -256,12 +308,29 @@ static void emit_sums(struct fadi_lower *l, uint32_t key)
     }
 }
 
+static void emit_sums(struct fadi_lower *l, uint32_t key)
+{
+    uint32_t products = 0;
+    for (uint32_t s = l->sum_head[key]; s != FADI_NO_NODE; s = l->sum_next[s]) {
+        products += node_of(l, s)->b != FADI_NO_NODE;
+        if (node_of(l, s)->b == FADI_NO_NODE) {
+            l->wait[l->waiting++] = s;
+            if (l->waiting == FADI_WAIT_MAX)
+                flush_sums(l);
+        }
+    }
+    if (products)
+        emit_products(l, key, products);
+}
+
 /* Outputs that are the same for all elements get a slot too. */
 static void splat_roots(struct fadi_lower *l)
 {
     for (size_t i = 2; i < l->roots.count; i += 3)
         if (!fadi_is_element(l, l->roots.data[i]))
             l->roots.data[i] = splat(l, l->roots.data[i]);
+        else
+            l->roots.data[i] = current(l, l->roots.data[i]);
 }
 
 void fadi_select(struct fadi_lower *l)
@@ -275,9 +344,11 @@ void fadi_select(struct fadi_lower *l)
             if (l->below[n] != FADI_NO_NODE)
                 emit_chain(l, n);
             else if (!emit_softplus(l, n))
-                emit_plain(l, n);
+                compute(l, n, n);
         }
+        l->touched[n] = (uint32_t)l->starts.count;
         emit_sums(l, n);
     }
+    flush_sums(l);
     splat_roots(l);
 }
