@@ -12,7 +12,10 @@
  *   FADI_CODE_SOFTPLUS            result log1pexp, result logistic, operand
  *   FADI_CODE_DOT_U, _DOT_V, _ADD result, start (slot, register or, as pattern 2, none), count, then count times: register
  *                                 and slot; two slots; a slot
+ *   FADI_CODE_POLY                result, start (slot or register), count, then count times: slot v, register c; the sum so
+ *                                 far becomes sum * v + c
  *   FADI_CODE_GER                 slot w, count, then count times: a slot v, the sum to which w * v goes
+ *   FADI_CODE_PAIRS               count, then count times: two slots, the sum to which their product goes
  *   FADI_CODE_ACC                 count, then count times: a slot, the sum to which it goes
  *   FADI_CODE_END */
 #ifndef FADI_PROGRAM_CODE_H
@@ -27,7 +30,9 @@ enum fadi_code_op {
     FADI_CODE_DOT_U,
     FADI_CODE_DOT_V,
     FADI_CODE_ADD,
+    FADI_CODE_POLY,
     FADI_CODE_GER,
+    FADI_CODE_PAIRS,
     FADI_CODE_ACC
 };
 

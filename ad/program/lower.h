@@ -22,9 +22,15 @@ void fadi_words_put(struct fadi_words *w, uint32_t word);
 #define FADI_REF_RESULT (UINT32_C(1) << 30) /* a node that is defined here; else one that is used */
 #define FADI_REF_BITS (FADI_REF_RESULT - 1)
 
-/** Sums of single nodes that are emitted together, and the number of instructions after which what is cheap is computed again. */
+/** So many sums that have nothing in common are emitted together; so many products with one node make an instruction of
+ * their own; after so many instructions what is cheap is computed again. */
 #define FADI_WAIT_MAX 8u
+#define FADI_TOGETHER 4u
 #define FADI_FORGET 128u
+
+struct fadi_waiting {
+    uint32_t sum[FADI_WAIT_MAX], count;
+};
 
 struct fadi_lower {
     const struct fadi_build *b;
@@ -43,7 +49,7 @@ struct fadi_lower {
     uint32_t *sum_head, *sum_next; /* the sums that become possible with a node */
     uint32_t *touched;        /* when a node was last used, in instructions */
     uint32_t *copy;           /* the temporary that stands for it now; 0: itself */
-    uint32_t wait[FADI_WAIT_MAX], waiting; /* sums of single nodes that are not emitted yet */
+    struct fadi_waiting waiting[2]; /* sums of single nodes, and of products, that are not emitted yet */
 };
 
 /** The code for what is wanted. FAD_ENOMEM, FAD_EOVERFLOW. */

@@ -121,6 +121,8 @@ static int plan_form(struct fadi_plan *p, size_t form)
     size_t slots = f->code->slots * (f->form->block + FADI_LANES);
     for (size_t i = 0; i < f->code->out_count; i++)
         f->own_columns += f->code->out[i].what == FADI_WANT_OWN;
+    for (size_t i = 0; i < f->code->in_count; i++)
+        p->needs_k |= f->code->in[i].what != FADI_G_X;
     f->first_sum = p->sums;
     p->sums += f->code->sums;
     p->slot_doubles = slots > p->slot_doubles ? slots : p->slot_doubles;
@@ -136,6 +138,7 @@ static int prepare(struct fadi_plan *p)
     int rc = check_program(c, p->program);
     p->forms = calloc(p->program->form_count + 1, sizeof *p->forms);
     p->replay = fadi_replay_choose();
+    p->needs_k = c->s->touch || c->s->x_blocks || p->r->each;
     for (size_t f = 0; p->forms && f < p->program->form_count; f++)
         p->forms[f].form = p->program->forms + f;
     if (!rc)

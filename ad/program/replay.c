@@ -54,8 +54,14 @@ INLINE fadi_four four_sums(const vec (*acc)[PARTS])
     return (a + c) + (b + d);
 }
 
+INLINE double one_sum(const vec *acc)
+{
+    fadi_four h = half(acc);
+    return (h[0] + h[2]) + (h[1] + h[3]);
+}
+
 /* One sum, with the elements of an incomplete group, which go to their lanes first. */
-static void close_one(const struct at *s, const vec *acc, const double *w, const double *v, uint32_t to)
+static void close_rest(const struct at *s, const vec *acc, const double *w, const double *v, uint32_t to)
 {
     double l[FADI_LANES] __attribute__((aligned(64)));
     for (int q = 0; q < PARTS; q++)
@@ -66,57 +72,74 @@ static void close_one(const struct at *s, const vec *acc, const double *w, const
     s->sums[to] += tree(l);
 }
 
-/* n sums of the slots that pairs name, or of their products with w; at most SIDE. */
-INLINE void side_by_side(const struct at *s, const double *w, const uint32_t *pairs, int n)
+/* What an instruction adds up: slots, products of slots with one slot, or products of two slots each. */
+enum addends { SINGLES, OUTER, PAIRS };
+#define ENTRY(kind) ((kind) == PAIRS ? 3 : 2)
+
+/* n sums, at most SIDE. One chain of additions would wait for itself. */
+INLINE void side_by_side(const struct at *s, enum addends kind, const double *left, const uint32_t *list, int n)
 {
     vec acc[SIDE][PARTS];
-    const double *v[SIDE];
+    const double *u[SIDE], *v[SIDE];
     for (int j = 0; j < n; j++) {
-        v[j] = slot(s, pairs[2 * j]);
+        const uint32_t *entry = list + ENTRY(kind) * j;
+        u[j] = kind == PAIRS ? slot(s, entry[1]) : left;
+        v[j] = slot(s, entry[0]);
         for (int q = 0; q < PARTS; q++)
             acc[j][q] = splat(0.0);
     }
     for (size_t i = 0; i + FADI_LANES <= s->count; i += FADI_LANES)
         for (int q = 0; q < PARTS; q++) {
-            vec x = w ? load(w + i + q * FADI_WIDTH) : splat(0.0);
+            vec x = kind == OUTER ? load(left + i + q * FADI_WIDTH) : splat(0.0);
             for (int j = 0; j < n; j++) {
                 vec y = load(v[j] + i + q * FADI_WIDTH);
-                acc[j][q] = w ? fused(x, y, acc[j][q]) : acc[j][q] + y;
+                if (kind == PAIRS)
+                    x = load(u[j] + i + q * FADI_WIDTH);
+                acc[j][q] = kind == SINGLES ? acc[j][q] + y : fused(x, y, acc[j][q]);
             }
         }
-    if (n % 4 || s->count % FADI_LANES) {
+    const uint32_t *to = list + ENTRY(kind) - 1;
+    if (s->count % FADI_LANES) {
         for (int j = 0; j < n; j++)
-            close_one(s, acc[j], w, v[j], pairs[2 * j + 1]);
+            close_rest(s, acc[j], kind == SINGLES ? NULL : u[j], v[j], to[ENTRY(kind) * j]);
         return;
     }
-    for (int j = 0; j < n; j += 4) {
+    int j = 0;
+    for (; j + 4 <= n; j += 4) {
         fadi_four sum = four_sums((const vec(*)[PARTS])acc + j);
         for (int i = 0; i < 4; i++)
-            s->sums[pairs[2 * (j + i) + 1]] += sum[i];
+            s->sums[to[ENTRY(kind) * (j + i)]] += sum[i];
     }
+    for (; j < n; j++)
+        s->sums[to[ENTRY(kind) * j]] += one_sum(acc[j]);
 }
 
-INLINE const uint32_t *all_sums(const struct at *s, const double *w, const uint32_t *pairs, uint32_t n)
+INLINE const uint32_t *all_sums(const struct at *s, enum addends kind, const double *left, const uint32_t *list, uint32_t n)
 {
-    for (; n >= SIDE; n -= SIDE, pairs += 2 * SIDE)
-        side_by_side(s, w, pairs, SIDE);
-    for (; SIDE > 4 && n >= 4; n -= 4, pairs += 8)
-        side_by_side(s, w, pairs, 4);
-    for (; n >= 2; n -= 2, pairs += 4)
-        side_by_side(s, w, pairs, 2);
+    for (; n >= SIDE; n -= SIDE, list += ENTRY(kind) * SIDE)
+        side_by_side(s, kind, left, list, SIDE);
+    for (; SIDE > 4 && n >= 4; n -= 4, list += ENTRY(kind) * 4)
+        side_by_side(s, kind, left, list, 4);
+    for (; n >= 2; n -= 2, list += ENTRY(kind) * 2)
+        side_by_side(s, kind, left, list, 2);
     if (n)
-        side_by_side(s, w, pairs, 1);
-    return pairs + 2 * n;
+        side_by_side(s, kind, left, list, 1);
+    return list + ENTRY(kind) * n;
 }
 
 static const uint32_t *outer(const struct at *s, const uint32_t *w)
 {
-    return all_sums(s, slot(s, w[0]), w + 2, w[1]);
+    return all_sums(s, OUTER, slot(s, w[0]), w + 2, w[1]);
 }
 
-static const uint32_t *accumulate(const struct at *s, const uint32_t *w)
+static const uint32_t *pairs(const struct at *s, const uint32_t *w)
 {
-    return all_sums(s, NULL, w + 1, w[0]);
+    return all_sums(s, PAIRS, NULL, w + 1, w[0]);
+}
+
+static const uint32_t *singles(const struct at *s, const uint32_t *w)
+{
+    return all_sums(s, SINGLES, NULL, w + 1, w[0]);
 }
 
 /* ---- Chains: the sum stays in machine registers, for a few vectors of lanes at a time ---- */
@@ -139,6 +162,13 @@ INLINE void chain_tile(const struct at *s, unsigned op, unsigned how, const uint
     const uint32_t *link = w + 3;
     start_chain(s, how, w[1], i, width, acc);
     for (uint32_t j = 0; j < n; j++) {
+        if (op == FADI_CODE_POLY) {
+            const double *v = slot(s, link[2 * j]) + i;
+            vec c = splat(s->registers[link[2 * j + 1]]);
+            for (int q = 0; q < width; q++)
+                acc[q] = fused(acc[q], load(v + q * FADI_WIDTH), c);
+            continue;
+        }
         if (op == FADI_CODE_ADD) {
             const double *a = slot(s, link[j]) + i;
             for (int q = 0; q < width; q++)
@@ -178,6 +208,8 @@ static const uint32_t *any_chain(const struct at *s, uint32_t word, const uint32
         return how == FADI_START_NONE ? chain(s, FADI_CODE_DOT_U, FADI_START_NONE, w) : chain(s, FADI_CODE_DOT_U, how, w);
     case FADI_CODE_DOT_V:
         return how == FADI_START_NONE ? chain(s, FADI_CODE_DOT_V, FADI_START_NONE, w) : chain(s, FADI_CODE_DOT_V, how, w);
+    case FADI_CODE_POLY:
+        return chain(s, FADI_CODE_POLY, how, w);
     default:
         return chain(s, FADI_CODE_ADD, how, w);
     }
@@ -349,7 +381,10 @@ void REPLAY(const uint32_t *w, const struct fadi_frame *f)
             w = outer(&s, w);
             break;
             CASE(FADI_CODE_ACC, 0)
-            w = accumulate(&s, w);
+            w = singles(&s, w);
+            break;
+            CASE(FADI_CODE_PAIRS, 0)
+            w = pairs(&s, w);
             break;
             CASE(FADI_CODE_END, 0)
             return;

@@ -31,40 +31,61 @@ static const uint32_t *picks(const struct block *b, size_t i)
     return s->touch + b->k[i] * s->touch_count;
 }
 
-/* count columns whose numbers follow each other in the rows. */
-static void load_four(const struct block *b, const struct fadi_column *c)
+/* Columns whose numbers follow each other in the rows: 4, 2 or 1 of them. */
+struct group {
+    size_t index, count;
+    double *to[4];
+};
+#define GROUPS 64
+
+/* Numbers of the elements i .. i + 3. */
+static inline __attribute__((always_inline)) void load_group(const struct block *b, const struct group *g, size_t i)
 {
-    double *to[4] = {column(b, c), column(b, c + 1), column(b, c + 2), column(b, c + 3)};
-    for (size_t i = 0; i < b->lanes; i += 4) {
-        fadi_four v[4];
-        for (int r = 0; r < 4; r++) {
-            v[r] = fadi_four_load(b->row[i + r] + c->index);
-            /* the same place in the next block: it may lie behind the array, where a prefetch does nothing */
-            __builtin_prefetch((const void *)((uintptr_t)(b->row[i + r] + c->index) + b->ahead));
-        }
+    const double *const row[4] = {b->row[i] + g->index, b->row[i + 1] + g->index, b->row[i + 2] + g->index,
+                                  b->row[i + 3] + g->index};
+    if (g->count == 4) {
+        fadi_four v[4] = {fadi_four_load(row[0]), fadi_four_load(row[1]), fadi_four_load(row[2]), fadi_four_load(row[3])};
         fadi_transpose(v, v + 1, v + 2, v + 3);
         for (int r = 0; r < 4; r++)
-            fadi_four_store(to[r] + i, v[r]);
+            fadi_four_store(g->to[r] + i, v[r]);
+    } else if (g->count == 2) {
+        fadi_four p = fadi_four_pairs(row[0], row[1]), q = fadi_four_pairs(row[2], row[3]);
+        fadi_four_store(g->to[0] + i, __builtin_shuffle(p, q, (fadi_four_bits){0, 2, 4, 6}));
+        fadi_four_store(g->to[1] + i, __builtin_shuffle(p, q, (fadi_four_bits){1, 3, 5, 7}));
+    } else {
+        fadi_four_store(g->to[0] + i, (fadi_four){*row[0], *row[1], *row[2], *row[3]});
     }
 }
 
-static void load_two(const struct block *b, const struct fadi_column *c)
+/* Long rows: one after the other, as they lie in memory. What follows in the next block is fetched meanwhile: it may lie
+ * behind the array, where a prefetch does nothing. */
+static void load_long(const struct block *b, const struct group *g, size_t count)
 {
-    double *first = column(b, c), *second = column(b, c + 1);
+    size_t bytes = b->ahead / b->f->form->block * 4;
     for (size_t i = 0; i < b->lanes; i += 4) {
-        fadi_four p = fadi_four_pairs(b->row[i] + c->index, b->row[i + 1] + c->index);
-        fadi_four q = fadi_four_pairs(b->row[i + 2] + c->index, b->row[i + 3] + c->index);
-        fadi_four_store(first + i, __builtin_shuffle(p, q, (fadi_four_bits){0, 2, 4, 6}));
-        fadi_four_store(second + i, __builtin_shuffle(p, q, (fadi_four_bits){1, 3, 5, 7}));
+        for (size_t j = 0; j < count; j++)
+            load_group(b, g + j, i);
+        uintptr_t next = (uintptr_t)b->row[i] + b->ahead;
+        for (size_t at = 0; at < bytes; at += 64)
+            __builtin_prefetch((const void *)(next + at));
     }
 }
 
-static void load_one(const struct block *b, const struct fadi_column *c)
+static void load_groups(const struct block *b, const struct group *g, size_t count)
 {
-    double *to = column(b, c);
-    for (size_t i = 0; i < b->lanes; i += 4) {
-        fadi_four v = {b->row[i][c->index], b->row[i + 1][c->index], b->row[i + 2][c->index], b->row[i + 3][c->index]};
-        fadi_four_store(to + i, v);
+    if (count > 2) {
+        load_long(b, g, count);
+        return;
+    }
+    for (; count > 0; count--, g++) { /* a loop for each kind of group */
+        const struct group four = {g->index, 4, {g->to[0], g->to[1], g->to[2], g->to[3]}};
+        const struct group two = {g->index, 2, {g->to[0], g->to[1]}}, one = {g->index, 1, {g->to[0]}};
+        for (size_t i = 0; g->count == 4 && i < b->lanes; i += 4)
+            load_group(b, &four, i);
+        for (size_t i = 0; g->count == 2 && i < b->lanes; i += 4)
+            load_group(b, &two, i);
+        for (size_t i = 0; g->count == 1 && i < b->lanes; i += 4)
+            load_group(b, &one, i);
     }
 }
 
@@ -95,23 +116,39 @@ static void load_other(const struct block *b, const struct fadi_column *c)
         to[i] = to[b->count - 1];
 }
 
+/* How many columns from c on make a group. */
+static size_t group_at(const struct fadi_code *code, size_t j)
+{
+    const struct fadi_column *c = code->in + j;
+    for (size_t n = 4; n > 1; n /= 2)
+        if (j + n <= code->in_count && c[n - 1].what == FADI_G_X && c[n - 1].index == c->index + n - 1)
+            return n;
+    return 1;
+}
+
 static void load_inputs(const struct block *b)
 {
     const struct fadi_code *code = b->f->code;
-    for (size_t j = 0; j < code->in_count; j++) {
+    struct group groups[GROUPS];
+    size_t count = 0;
+    for (size_t j = 0, n; j < code->in_count; j += n) {
         const struct fadi_column *c = code->in + j;
+        n = c->what == FADI_G_X ? group_at(code, j) : 1;
         if (c->what != FADI_G_X) {
             load_other(b, c);
-        } else if (j + 3 < code->in_count && c[3].what == FADI_G_X && c[3].index == c->index + 3) {
-            load_four(b, c);
-            j += 3;
-        } else if (j + 1 < code->in_count && c[1].what == FADI_G_X && c[1].index == c->index + 1) {
-            load_two(b, c);
-            j++;
-        } else {
-            load_one(b, c);
+            continue;
+        }
+        struct group *g = groups + count++;
+        g->index = c->index;
+        g->count = n;
+        for (size_t r = 0; r < n; r++)
+            g->to[r] = column(b, c + r);
+        if (count == GROUPS) {
+            load_groups(b, groups, count);
+            count = 0;
         }
     }
+    load_groups(b, groups, count);
 }
 
 /* ---- What it leaves ---- */
@@ -276,11 +313,12 @@ static void run_rows(struct block *b, size_t begin, size_t end)
     b->ahead = block * stride * sizeof(double);
     for (size_t k = begin; k < end; k += block) {
         b->count = end - k < block ? end - k : block;
-        for (size_t i = 0; i < b->count; i++) {
-            b->k[i] = k + i;
+        for (size_t i = 0; i < b->count; i++)
             b->row[i] = s->x + (k + i) * stride;
+        for (size_t i = 0; b->plan->needs_k && i < b->count; i++)
+            b->k[i] = k + i;
+        for (size_t i = 0; c->wants_x && i < b->count; i++)
             b->start[i] = (k + i - c->first) * s->x_count;
-        }
         run_block(b);
     }
 }

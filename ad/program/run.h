@@ -36,6 +36,7 @@ struct fadi_plan {
     struct fad_program *program;
     const struct fadi_request *r;
     unsigned wanted;
+    bool needs_k;  /* something but rows of x is read or written by an element's number */
     bool checks; /* every element is compared with its recording */
     struct fadi_plan_form *forms;
     uint32_t *form_of; /* of each element; NULL: there is one form */

@@ -86,7 +86,7 @@ static uint32_t splat(struct fadi_lower *l, uint32_t n)
 
 /* ---- Chains ---- */
 
-enum chain { NO_CHAIN, CHAIN_U, CHAIN_V, CHAIN_ADD };
+enum chain { NO_CHAIN, CHAIN_U, CHAIN_V, CHAIN_ADD, CHAIN_POLY };
 
 static enum chain chain_of(const struct fadi_lower *l, uint32_t n)
 {
@@ -106,6 +106,19 @@ static enum chain chain_of(const struct fadi_lower *l, uint32_t n)
     }
 }
 
+/* In a * b + c with a register c: the factor that is such a node itself, as in the rule of Horner. */
+static uint32_t factor_link(const struct fadi_lower *l, const struct fadi_gnode *node)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t factor = i ? node->a : node->b;
+        const struct fadi_gnode *n = node_of(l, factor);
+        if (node->a != node->b && l->uses[factor] == 1 && n->op == FADI_OP_FMA && fadi_is_element(l, factor) &&
+            !fadi_is_element(l, n->c))
+            return factor;
+    }
+    return FADI_NO_NODE;
+}
+
 /* The link below n that is computed together with it, or FADI_NO_NODE. */
 static uint32_t link_of(const struct fadi_lower *l, uint32_t n)
 {
@@ -118,6 +131,8 @@ static uint32_t link_of(const struct fadi_lower *l, uint32_t n)
     }
     if (kind == NO_CHAIN || node->op != FADI_OP_FMA)
         return FADI_NO_NODE;
+    if (!fadi_is_element(l, node->c))
+        return kind == CHAIN_V ? factor_link(l, node) : FADI_NO_NODE;
     return l->uses[node->c] == 1 && chain_of(l, node->c) == kind ? node->c : FADI_NO_NODE;
 }
 
@@ -145,24 +160,51 @@ static void put_link(struct fadi_lower *l, enum chain kind, uint32_t n, uint32_t
     }
 }
 
+/* Where a chain begins: an operand of its first link, or nothing. */
+static uint32_t start_of(const struct fadi_lower *l, enum chain kind, uint32_t first)
+{
+    const struct fadi_gnode *node = node_of(l, first);
+    if (kind == CHAIN_ADD)
+        return node->a;
+    if (kind == CHAIN_POLY)
+        return fadi_is_element(l, node->a) ? node->b : node->a;
+    return node->op == FADI_OP_FMA ? node->c : FADI_NO_NODE;
+}
+
+static void put_links(struct fadi_lower *l, enum chain kind, uint32_t first, uint32_t before)
+{
+    for (uint32_t at = first; at != FADI_NO_NODE; at = l->below[at]) {
+        const struct fadi_gnode *node = node_of(l, at);
+        if (kind == CHAIN_POLY) {
+            put_operand(l, node->a == before ? node->b : node->a);
+            put_operand(l, node->c);
+        } else {
+            put_link(l, kind, at, before);
+        }
+        before = at;
+    }
+}
+
 /* The chain that ends in n, from its start. */
 static void emit_chain(struct fadi_lower *l, uint32_t n)
 {
-    static const unsigned codes[] = {[CHAIN_U] = FADI_CODE_DOT_U, [CHAIN_V] = FADI_CODE_DOT_V, [CHAIN_ADD] = FADI_CODE_ADD};
+    static const unsigned codes[] = {[CHAIN_U] = FADI_CODE_DOT_U, [CHAIN_V] = FADI_CODE_DOT_V, [CHAIN_ADD] = FADI_CODE_ADD,
+                                     [CHAIN_POLY] = FADI_CODE_POLY};
     enum chain kind = chain_of(l, n);
-    uint32_t count = 0, at = n, above = FADI_NO_NODE;
+    uint32_t count = 0, at = n, first = FADI_NO_NODE;
+    if (node_of(l, n)->op == FADI_OP_FMA && !fadi_is_element(l, node_of(l, n)->c))
+        kind = CHAIN_POLY;
     while (at != FADI_NO_NODE) { /* turns the links round: below leads upwards from here on */
         uint32_t next = l->below[at];
-        l->below[at] = above;
-        above = at;
+        l->below[at] = first;
+        first = at;
         at = next;
         count++;
     }
-    for (at = above; at != FADI_NO_NODE; at = l->below[at])
+    for (at = first; at != FADI_NO_NODE; at = l->below[at])
         for (unsigned i = 0; i < 2; i++)
             refresh(l, i ? node_of(l, at)->b : node_of(l, at)->a);
-    const struct fadi_gnode *first = node_of(l, above);
-    uint32_t start = kind == CHAIN_ADD ? first->a : first->op == FADI_OP_FMA ? first->c : FADI_NO_NODE;
+    uint32_t start = start_of(l, kind, first);
     enum fadi_start how = start == FADI_NO_NODE       ? FADI_START_NONE
                           : fadi_is_element(l, start) ? FADI_START_SLOT
                                                       : FADI_START_REGISTER;
@@ -175,11 +217,7 @@ static void emit_chain(struct fadi_lower *l, uint32_t n)
     else
         put_operand(l, start);
     put_raw(l, count);
-    uint32_t before = start;
-    for (at = above; at != FADI_NO_NODE; at = l->below[at]) {
-        put_link(l, kind, at, before);
-        before = at;
-    }
+    put_links(l, kind, first, start);
 }
 
 /* ---- Other operations ---- */
@@ -277,18 +315,37 @@ static uint32_t sum_index(const struct fadi_lower *l, uint32_t sum)
     return l->reg[sum] - l->code->first_sum;
 }
 
-/* Sums of single nodes wait until there are enough of them to be added up side by side. */
-static void flush_sums(struct fadi_lower *l)
+/* Sums that have nothing in common wait until there are enough of them to be added up side by side. */
+static void flush_sums(struct fadi_lower *l, bool products)
 {
-    if (l->waiting == 0)
-        return;
-    begin(l, FADI_CODE_ACC, 0);
-    put_raw(l, l->waiting);
-    for (uint32_t i = 0; i < l->waiting; i++) {
-        put_operand(l, node_of(l, l->wait[i])->a);
-        put_raw(l, sum_index(l, l->wait[i]));
+    struct fadi_waiting *w = l->waiting + products;
+    for (uint32_t i = 0; i < w->count; i++) {
+        const struct fadi_gnode *node = node_of(l, w->sum[i]);
+        refresh(l, node->a);
+        if (products)
+            refresh(l, node->b);
     }
-    l->waiting = 0;
+    if (w->count == 0)
+        return;
+    begin(l, products ? FADI_CODE_PAIRS : FADI_CODE_ACC, 0);
+    put_raw(l, w->count);
+    for (uint32_t i = 0; i < w->count; i++) {
+        const struct fadi_gnode *node = node_of(l, w->sum[i]);
+        put_operand(l, node->a);
+        if (products)
+            put_operand(l, node->b);
+        put_raw(l, sum_index(l, w->sum[i]));
+    }
+    w->count = 0;
+}
+
+static void wait_for_others(struct fadi_lower *l, uint32_t sum)
+{
+    bool products = node_of(l, sum)->b != FADI_NO_NODE;
+    struct fadi_waiting *w = l->waiting + products;
+    w->sum[w->count++] = sum;
+    if (w->count == FADI_WAIT_MAX)
+        flush_sums(l, products);
 }
 
 static void emit_products(struct fadi_lower *l, uint32_t key, uint32_t count)
@@ -311,15 +368,12 @@ static void emit_products(struct fadi_lower *l, uint32_t key, uint32_t count)
 static void emit_sums(struct fadi_lower *l, uint32_t key)
 {
     uint32_t products = 0;
-    for (uint32_t s = l->sum_head[key]; s != FADI_NO_NODE; s = l->sum_next[s]) {
+    for (uint32_t s = l->sum_head[key]; s != FADI_NO_NODE; s = l->sum_next[s])
         products += node_of(l, s)->b != FADI_NO_NODE;
-        if (node_of(l, s)->b == FADI_NO_NODE) {
-            l->wait[l->waiting++] = s;
-            if (l->waiting == FADI_WAIT_MAX)
-                flush_sums(l);
-        }
-    }
-    if (products)
+    for (uint32_t s = l->sum_head[key]; s != FADI_NO_NODE; s = l->sum_next[s])
+        if (products < FADI_TOGETHER || node_of(l, s)->b == FADI_NO_NODE)
+            wait_for_others(l, s);
+    if (products >= FADI_TOGETHER)
         emit_products(l, key, products);
 }
 
@@ -349,6 +403,7 @@ void fadi_select(struct fadi_lower *l)
         l->touched[n] = (uint32_t)l->starts.count;
         emit_sums(l, n);
     }
-    flush_sums(l);
+    flush_sums(l, false);
+    flush_sums(l, true);
     splat_roots(l);
 }
