@@ -12,6 +12,13 @@
 typedef double fadi_four __attribute__((vector_size(32)));
 typedef long long fadi_four_bits __attribute__((vector_size(32)));
 
+/** Lanes of a (0 .. 3) and b (4 .. 7). */
+#if defined(__has_builtin) && __has_builtin(__builtin_shufflevector)
+#define FADI_FOUR_OF(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define FADI_FOUR_OF(a, b, ...) __builtin_shuffle(a, b, (fadi_four_bits){__VA_ARGS__})
+#endif
+
 static inline fadi_four fadi_four_load(const double *p)
 {
     fadi_four v;
@@ -37,14 +44,14 @@ static inline fadi_four fadi_four_pairs(const double *a, const double *b)
 /** The transpose of four vectors. */
 static inline void fadi_transpose(fadi_four *a, fadi_four *b, fadi_four *c, fadi_four *d)
 {
-    fadi_four p = __builtin_shuffle(*a, *b, (fadi_four_bits){0, 4, 2, 6});
-    fadi_four q = __builtin_shuffle(*a, *b, (fadi_four_bits){1, 5, 3, 7});
-    fadi_four r = __builtin_shuffle(*c, *d, (fadi_four_bits){0, 4, 2, 6});
-    fadi_four s = __builtin_shuffle(*c, *d, (fadi_four_bits){1, 5, 3, 7});
-    *a = __builtin_shuffle(p, r, (fadi_four_bits){0, 1, 4, 5});
-    *b = __builtin_shuffle(q, s, (fadi_four_bits){0, 1, 4, 5});
-    *c = __builtin_shuffle(p, r, (fadi_four_bits){2, 3, 6, 7});
-    *d = __builtin_shuffle(q, s, (fadi_four_bits){2, 3, 6, 7});
+    fadi_four p = FADI_FOUR_OF(*a, *b, 0, 4, 2, 6);
+    fadi_four q = FADI_FOUR_OF(*a, *b, 1, 5, 3, 7);
+    fadi_four r = FADI_FOUR_OF(*c, *d, 0, 4, 2, 6);
+    fadi_four s = FADI_FOUR_OF(*c, *d, 1, 5, 3, 7);
+    *a = FADI_FOUR_OF(p, r, 0, 1, 4, 5);
+    *b = FADI_FOUR_OF(q, s, 0, 1, 4, 5);
+    *c = FADI_FOUR_OF(p, r, 2, 3, 6, 7);
+    *d = FADI_FOUR_OF(q, s, 2, 3, 6, 7);
 }
 
 /** What fadi_canonical does. */

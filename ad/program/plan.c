@@ -232,7 +232,7 @@ static void deliver(fad_pool *pool, const struct fadi_plan *p, struct fadi_acc *
     make_canonical(p, r->tangent, y, false);
     make_canonical(p, r->shared, shared, true);
     make_canonical(p, r->second, shared, true);
-    if (p->c->wants_x)
+    if (p->wanted & FADI_WANT_OWN)
         fadi_deliver_x(pool, p->c, r->x);
     if (acc) {
         fadi_acc_empty(acc, p->c->store->accs.pages);

@@ -13,9 +13,19 @@
 #define REPLAY fadi_replay_generic
 #endif
 
-/* Vectors in FADI_LANES lanes, and products that are summed side by side. */
+/* Vectors in FADI_LANES lanes, and how many sums go side by side. */
 #define PARTS (8 / FADI_WIDTH)
-#define SIDE (FADI_WIDTH == 8 ? 8 : 4)
+#define SIDE_LARGE (FADI_WIDTH == 8)
+#define SIDE (SIDE_LARGE ? 8 : 4)
+/* M(0) M(1) .. */
+#define TIMES1(M) M(0)
+#define TIMES2(M) TIMES1(M) M(1)
+#define TIMES3(M) TIMES2(M) M(2)
+#define TIMES4(M) TIMES3(M) M(3)
+#define TIMES5(M) TIMES4(M) M(4)
+#define TIMES6(M) TIMES5(M) M(5)
+#define TIMES7(M) TIMES6(M) M(6)
+#define TIMES8(M) TIMES7(M) M(7)
 
 /* What the loops read again and again. */
 struct at {
@@ -47,9 +57,9 @@ INLINE fadi_four half(const vec *acc)
 }
 
 /* The sums of four accumulators at once. */
-INLINE fadi_four four_sums(const vec (*acc)[PARTS])
+INLINE fadi_four four_sums(const vec *acc)
 {
-    fadi_four a = half(acc[0]), b = half(acc[1]), c = half(acc[2]), d = half(acc[3]);
+    fadi_four a = half(acc), b = half(acc + PARTS), c = half(acc + 2 * PARTS), d = half(acc + 3 * PARTS);
     fadi_transpose(&a, &b, &c, &d);
     return (a + c) + (b + d);
 }
@@ -76,127 +86,165 @@ static void close_rest(const struct at *s, const vec *acc, const double *w, cons
 enum addends { SINGLES, OUTER, PAIRS };
 #define ENTRY(kind) ((kind) == PAIRS ? 3 : 2)
 
-/* n sums, at most SIDE. One chain of additions would wait for itself. */
-INLINE void side_by_side(const struct at *s, enum addends kind, const double *left, const uint32_t *list, int n)
+/* The sums of n accumulators. A call: were it inlined, gcc 12 would keep the accumulators in memory all the time. */
+static __attribute__((noinline)) void close_sums(const struct at *s, enum addends kind, const double *left, const uint32_t *list, const vec *acc, int n)
 {
-    vec acc[SIDE][PARTS];
-    const double *u[SIDE], *v[SIDE];
-    for (int j = 0; j < n; j++) {
-        const uint32_t *entry = list + ENTRY(kind) * j;
-        u[j] = kind == PAIRS ? slot(s, entry[1]) : left;
-        v[j] = slot(s, entry[0]);
-        for (int q = 0; q < PARTS; q++)
-            acc[j][q] = splat(0.0);
-    }
-    for (size_t i = 0; i + FADI_LANES <= s->count; i += FADI_LANES)
-        for (int q = 0; q < PARTS; q++) {
-            vec x = kind == OUTER ? load(left + i + q * FADI_WIDTH) : splat(0.0);
-            for (int j = 0; j < n; j++) {
-                vec y = load(v[j] + i + q * FADI_WIDTH);
-                if (kind == PAIRS)
-                    x = load(u[j] + i + q * FADI_WIDTH);
-                acc[j][q] = kind == SINGLES ? acc[j][q] + y : fused(x, y, acc[j][q]);
-            }
-        }
     const uint32_t *to = list + ENTRY(kind) - 1;
+    int j = 0;
     if (s->count % FADI_LANES) {
-        for (int j = 0; j < n; j++)
-            close_rest(s, acc[j], kind == SINGLES ? NULL : u[j], v[j], to[ENTRY(kind) * j]);
+        for (; j < n; j++) {
+            const uint32_t *entry = list + ENTRY(kind) * j;
+            const double *w = kind == PAIRS ? slot(s, entry[1]) : left;
+            close_rest(s, acc + j * PARTS, kind == SINGLES ? NULL : w, slot(s, entry[0]), to[ENTRY(kind) * j]);
+        }
         return;
     }
-    int j = 0;
     for (; j + 4 <= n; j += 4) {
-        fadi_four sum = four_sums((const vec(*)[PARTS])acc + j);
+        fadi_four sum = four_sums(acc + j * PARTS);
         for (int i = 0; i < 4; i++)
             s->sums[to[ENTRY(kind) * (j + i)]] += sum[i];
     }
     for (; j < n; j++)
-        s->sums[to[ENTRY(kind) * j]] += one_sum(acc[j]);
+        s->sums[to[ENTRY(kind) * j]] += one_sum(acc + j * PARTS);
 }
 
-INLINE const uint32_t *all_sums(const struct at *s, enum addends kind, const double *left, const uint32_t *list, uint32_t n)
+/* Some sums side by side: one chain of additions would wait for itself. */
+#define ADD_TO(j, part, at)                                                                                   \
+    acc##j##part = kind == SINGLES ? acc##j##part + load(v##j + i + (at))                                     \
+                                   : fused(load(u##j + i + (at)), load(v##j + i + (at)), acc##j##part);
+#if FADI_WIDTH == 8
+#define ZERO(j) vec acc##j##a = splat(0.0);
+#define STEP(j) ADD_TO(j, a, 0)
+#define LAST(j) acc##j##a,
+#elif FADI_WIDTH == 4
+#define ZERO(j) vec acc##j##a = splat(0.0), acc##j##b = acc##j##a;
+#define STEP(j) ADD_TO(j, a, 0) ADD_TO(j, b, 4)
+#define LAST(j) acc##j##a, acc##j##b,
+#else
+#define ZERO(j) vec acc##j##a = splat(0.0), acc##j##b = acc##j##a, acc##j##c = acc##j##a, acc##j##d = acc##j##a;
+#define STEP(j) ADD_TO(j, a, 0) ADD_TO(j, b, 2) ADD_TO(j, c, 4) ADD_TO(j, d, 6)
+#define LAST(j) acc##j##a, acc##j##b, acc##j##c, acc##j##d,
+#endif
+#define OPEN(j)                                                                                               \
+    ZERO(j)                                                                                                   \
+    const double *v##j = slot(s, list[ENTRY(kind) * j]);                                                      \
+    const double *u##j = kind == PAIRS ? slot(s, list[ENTRY(kind) * j + 1]) : left;
+/* A function for each, so that each has all machine registers for itself. */
+#define SUMS(kind_, name, n)                                                                                  \
+    static __attribute__((noinline)) void name##_##n(const struct at *s, const double *left, const uint32_t *list) \
+    {                                                                                                         \
+        const enum addends kind = kind_;                                                                      \
+        const size_t full = s->count / FADI_LANES * FADI_LANES;                                               \
+        TIMES##n(OPEN) for (size_t i = 0; i < full; i += FADI_LANES)                                          \
+        {                                                                                                     \
+            TIMES##n(STEP)                                                                                    \
+        }                                                                                                     \
+        const vec all[] = {TIMES##n(LAST)};                                                                   \
+        close_sums(s, kind, left, list, all, n);                                                              \
+    }
+#define UP_TO_4(kind, name) SUMS(kind, name, 1) SUMS(kind, name, 2) SUMS(kind, name, 3) SUMS(kind, name, 4)
+#define UP_TO_8(kind, name)                                                                                   \
+    UP_TO_4(kind, name)                                                                                       \
+    SUMS(kind, name, 5) SUMS(kind, name, 6) SUMS(kind, name, 7) SUMS(kind, name, 8)
+UP_TO_4(PAIRS, pairs) /* more pointers would not fit into registers */
+#if SIDE_LARGE
+UP_TO_8(SINGLES, singles)
+UP_TO_8(OUTER, outer)
+#else
+UP_TO_4(SINGLES, singles)
+UP_TO_4(OUTER, outer)
+#endif
+
+typedef void sums(const struct at *s, const double *left, const uint32_t *list);
+#if SIDE_LARGE
+#define TABLE(name) {NULL, name##_1, name##_2, name##_3, name##_4, name##_5, name##_6, name##_7, name##_8}
+#else
+#define TABLE(name) {NULL, name##_1, name##_2, name##_3, name##_4}
+#endif
+static sums *const outer_sums[] = TABLE(outer), *const single_sums[] = TABLE(singles),
+                   *const pair_sums[] = {NULL, pairs_1, pairs_2, pairs_3, pairs_4};
+
+/* All n sums, in parts of about the same size: a part with few of them would wait for its additions. */
+INLINE const uint32_t *all_sums(const struct at *s, sums *const *table, uint32_t most, size_t entry, const double *left,
+                                const uint32_t *list, uint32_t n)
 {
-    for (; n >= SIDE; n -= SIDE, list += ENTRY(kind) * SIDE)
-        side_by_side(s, kind, left, list, SIDE);
-    for (; SIDE > 4 && n >= 4; n -= 4, list += ENTRY(kind) * 4)
-        side_by_side(s, kind, left, list, 4);
-    for (; n >= 2; n -= 2, list += ENTRY(kind) * 2)
-        side_by_side(s, kind, left, list, 2);
-    if (n)
-        side_by_side(s, kind, left, list, 1);
-    return list + ENTRY(kind) * n;
+    for (uint32_t parts = (n + most - 1) / most, part; parts > 0; parts--, n -= part, list += entry * part) {
+        part = n / parts;
+        table[part](s, left, list);
+    }
+    return list;
 }
 
 static const uint32_t *outer(const struct at *s, const uint32_t *w)
 {
-    return all_sums(s, OUTER, slot(s, w[0]), w + 2, w[1]);
+    return all_sums(s, outer_sums, SIDE, ENTRY(OUTER), slot(s, w[0]), w + 2, w[1]);
 }
 
 static const uint32_t *pairs(const struct at *s, const uint32_t *w)
 {
-    return all_sums(s, PAIRS, NULL, w + 1, w[0]);
+    return all_sums(s, pair_sums, 4, ENTRY(PAIRS), NULL, w + 1, w[0]);
 }
 
 static const uint32_t *singles(const struct at *s, const uint32_t *w)
 {
-    return all_sums(s, SINGLES, NULL, w + 1, w[0]);
+    return all_sums(s, single_sums, SIDE, ENTRY(SINGLES), NULL, w + 1, w[0]);
 }
 
 /* ---- Chains: the sum stays in machine registers, for a few vectors of lanes at a time ---- */
 
-#define TILE 8
-
-INLINE void start_chain(const struct at *s, unsigned how, uint32_t from, size_t i, int width, vec *acc)
-{
-    for (int q = 0; q < width; q++)
-        acc[q] = how == FADI_START_SLOT       ? load(slot(s, from) + i + q * FADI_WIDTH)
-                 : how == FADI_START_REGISTER ? splat(s->registers[from])
-                                              : splat(0.0);
-}
-
 /* w: result, start, count, links. The first link of a chain without a start is a product and not a fused operation. */
-INLINE void chain_tile(const struct at *s, unsigned op, unsigned how, const uint32_t *w, size_t i, int width)
-{
-    vec acc[TILE];
-    uint32_t n = w[2];
-    const uint32_t *link = w + 3;
-    start_chain(s, how, w[1], i, width, acc);
-    for (uint32_t j = 0; j < n; j++) {
-        if (op == FADI_CODE_POLY) {
-            const double *v = slot(s, link[2 * j]) + i;
-            vec c = splat(s->registers[link[2 * j + 1]]);
-            for (int q = 0; q < width; q++)
-                acc[q] = fused(acc[q], load(v + q * FADI_WIDTH), c);
-            continue;
-        }
-        if (op == FADI_CODE_ADD) {
-            const double *a = slot(s, link[j]) + i;
-            for (int q = 0; q < width; q++)
-                acc[q] += load(a + q * FADI_WIDTH);
-            continue;
-        }
-        const double *b = slot(s, link[2 * j + 1]) + i;
-        const double *a = op == FADI_CODE_DOT_V ? slot(s, link[2 * j]) + i : NULL;
-        vec u = a ? splat(0.0) : splat(s->registers[link[2 * j]]);
-        for (int q = 0; q < width; q++) {
-            vec x = a ? load(a + q * FADI_WIDTH) : u, y = load(b + q * FADI_WIDTH);
-            acc[q] = j == 0 && how == FADI_START_NONE ? x * y : fused(x, y, acc[q]);
-        }
+#define START(q)                                                                                              \
+    vec acc##q = how == FADI_START_SLOT       ? load(slot(s, w[1]) + i + q * FADI_WIDTH)                      \
+                 : how == FADI_START_REGISTER ? splat(s->registers[w[1]])                                     \
+                                              : splat(0.0);
+#define FIRST_U(q) acc##q = u * load(b + q * FADI_WIDTH);
+#define LINK_U(q) acc##q = fused(u, load(b + q * FADI_WIDTH), acc##q);
+#define FIRST_V(q) acc##q = load(a + q * FADI_WIDTH) * load(b + q * FADI_WIDTH);
+#define LINK_V(q) acc##q = fused(load(a + q * FADI_WIDTH), load(b + q * FADI_WIDTH), acc##q);
+#define LINK_ADD(q) acc##q += load(a + q * FADI_WIDTH);
+#define LINK_POLY(q) acc##q = fused(acc##q, load(a + q * FADI_WIDTH), u);
+#define END(q) store(r + q * FADI_WIDTH, acc##q);
+#define CHAIN_TILE(width)                                                                                     \
+    for (; i + width * FADI_WIDTH <= s->lanes; i += width * FADI_WIDTH) {                                     \
+        const uint32_t *link = w + 3, *end = link + (op == FADI_CODE_ADD ? 1 : 2) * (size_t)w[2];             \
+        TIMES##width(START)                                                                                   \
+        if (how == FADI_START_NONE) {                                                                         \
+            const double *b = slot(s, link[1]) + i, *a = op == FADI_CODE_DOT_V ? slot(s, link[0]) + i : b;    \
+            vec u = op == FADI_CODE_DOT_V ? splat(0.0) : splat(s->registers[link[0]]);                        \
+            if (op == FADI_CODE_DOT_V) {                                                                      \
+                TIMES##width(FIRST_V)                                                                         \
+            } else {                                                                                          \
+                TIMES##width(FIRST_U)                                                                         \
+            }                                                                                                 \
+            link += 2;                                                                                        \
+        }                                                                                                     \
+        while (link < end) {                                                                                  \
+            if (op == FADI_CODE_ADD) {                                                                        \
+                const double *a = slot(s, *link++) + i;                                                       \
+                TIMES##width(LINK_ADD)                                                                        \
+            } else if (op == FADI_CODE_POLY) {                                                                \
+                const double *a = slot(s, link[0]) + i;                                                       \
+                vec u = splat(s->registers[link[1]]);                                                         \
+                TIMES##width(LINK_POLY) link += 2;                                                            \
+            } else if (op == FADI_CODE_DOT_V) {                                                               \
+                const double *a = slot(s, link[0]) + i, *b = slot(s, link[1]) + i;                            \
+                TIMES##width(LINK_V) link += 2;                                                               \
+            } else {                                                                                          \
+                const double *b = slot(s, link[1]) + i;                                                       \
+                vec u = splat(s->registers[link[0]]);                                                         \
+                TIMES##width(LINK_U) link += 2;                                                               \
+            }                                                                                                 \
+        }                                                                                                     \
+        double *r = slot(s, w[0]) + i;                                                                        \
+        TIMES##width(END)                                                                                     \
     }
-    double *r = slot(s, w[0]) + i;
-    for (int q = 0; q < width; q++)
-        store(r + q * FADI_WIDTH, acc[q]);
-}
 
 INLINE const uint32_t *chain(const struct at *s, unsigned op, unsigned how, const uint32_t *w)
 {
     size_t i = 0;
-    for (; i + TILE * FADI_WIDTH <= s->lanes; i += TILE * FADI_WIDTH)
-        chain_tile(s, op, how, w, i, TILE);
-    for (; i + TILE / 2 * FADI_WIDTH <= s->lanes; i += TILE / 2 * FADI_WIDTH)
-        chain_tile(s, op, how, w, i, TILE / 2);
-    for (; i < s->lanes; i += FADI_WIDTH)
-        chain_tile(s, op, how, w, i, 1);
+    CHAIN_TILE(8)
+    CHAIN_TILE(4)
+    CHAIN_TILE(1)
     return w + 3 + (op == FADI_CODE_ADD ? 1 : 2) * (size_t)w[2];
 }
 

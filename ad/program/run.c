@@ -50,8 +50,8 @@ static inline __attribute__((always_inline)) void load_group(const struct block 
             fadi_four_store(g->to[r] + i, v[r]);
     } else if (g->count == 2) {
         fadi_four p = fadi_four_pairs(row[0], row[1]), q = fadi_four_pairs(row[2], row[3]);
-        fadi_four_store(g->to[0] + i, __builtin_shuffle(p, q, (fadi_four_bits){0, 2, 4, 6}));
-        fadi_four_store(g->to[1] + i, __builtin_shuffle(p, q, (fadi_four_bits){1, 3, 5, 7}));
+        fadi_four_store(g->to[0] + i, FADI_FOUR_OF(p, q, 0, 2, 4, 6));
+        fadi_four_store(g->to[1] + i, FADI_FOUR_OF(p, q, 1, 3, 5, 7));
     } else {
         fadi_four_store(g->to[0] + i, (fadi_four){*row[0], *row[1], *row[2], *row[3]});
     }
@@ -313,8 +313,9 @@ static void run_rows(struct block *b, size_t begin, size_t end)
     b->ahead = block * stride * sizeof(double);
     for (size_t k = begin; k < end; k += block) {
         b->count = end - k < block ? end - k : block;
-        for (size_t i = 0; i < b->count; i++)
-            b->row[i] = s->x + (k + i) * stride;
+        const double *row = s->x + k * stride;
+        for (size_t i = 0; i < b->count; i++, row += stride)
+            b->row[i] = row;
         for (size_t i = 0; b->plan->needs_k && i < b->count; i++)
             b->k[i] = k + i;
         for (size_t i = 0; c->wants_x && i < b->count; i++)

@@ -1,8 +1,9 @@
 /** @file uniform.c  Whether a term does what it promised: the same operations for every element.
  *
  * A recording with NaN for all inputs finds what depends on their values (branches, constants made from them); recordings of
- * the same numbers under other k find what depends on k or on the user's data. Neither sees everything: a table that happens to
- * agree in the elements that were looked at does. Comparing every element (FAD_CHECK=1) does see it. */
+ * the same numbers under other k find what depends on k or on the user's data, and those of other elements with their own numbers
+ * find branches that NaN does not take. None of them sees everything: a table that happens to agree in the elements that were
+ * looked at does. Comparing every element (FAD_CHECK=1) does see it. */
 #include "ad/program/program.h"
 
 #include <string.h>
@@ -114,8 +115,12 @@ int fadi_uniform_form(const struct fadi_form *f, const struct fadi_call *c, stru
         fadi_capture(c, f->element, &x, true, &p);
         rc = compare(&f->capture, &p, by_values, f->element, why);
     }
-    for (unsigned i = 0; i < 3 + HASHED && !rc; i++)
-        rc = compare_under(f, c, next_of(f, c, probe(c, i)), &x, &p, why);
+    for (unsigned i = 0; i < 3 + HASHED && !rc; i++) {
+        size_t k = next_of(f, c, probe(c, i));
+        rc = compare_under(f, c, k, &x, &p, why);
+        if (!rc)
+            rc = fadi_uniform_element(f, c, k, why);
+    }
     fadi_capture_fini(&p);
     return rc;
 }
