@@ -67,7 +67,7 @@ static void load_long(const struct block *b, const struct group *g, size_t count
             load_group(b, g + j, i);
         uintptr_t next = (uintptr_t)b->row[i] + b->ahead;
         for (size_t at = 0; at < bytes; at += 64)
-            __builtin_prefetch((const void *)(next + at));
+            __builtin_prefetch((const void *)(next + at), 0, 2); /* to the second level: the first is full */
     }
 }
 
@@ -116,14 +116,18 @@ static void load_other(const struct block *b, const struct fadi_column *c)
         to[i] = to[b->count - 1];
 }
 
-/* How many columns from c on make a group. */
-static size_t group_at(const struct fadi_code *code, size_t j)
+/* How many columns from j on make a group. Three at an end take the one before them along: it is loaded twice. */
+static size_t group_at(const struct fadi_code *code, size_t *j)
 {
-    const struct fadi_column *c = code->in + j;
-    for (size_t n = 4; n > 1; n /= 2)
-        if (j + n <= code->in_count && c[n - 1].what == FADI_G_X && c[n - 1].index == c->index + n - 1)
-            return n;
-    return 1;
+    size_t n = 1;
+    while (n < 4 && *j + n < code->in_count && code->in[*j + n].what == FADI_G_X &&
+           code->in[*j + n].index == code->in[*j].index + n)
+        n++;
+    if (n == 3 && *j > 0 && code->in[*j - 1].what == FADI_G_X && code->in[*j - 1].index + 1 == code->in[*j].index) {
+        --*j;
+        return 4;
+    }
+    return n == 3 ? 2 : n;
 }
 
 static void load_inputs(const struct block *b)
@@ -132,8 +136,8 @@ static void load_inputs(const struct block *b)
     struct group groups[GROUPS];
     size_t count = 0;
     for (size_t j = 0, n; j < code->in_count; j += n) {
+        n = code->in[j].what == FADI_G_X ? group_at(code, &j) : 1;
         const struct fadi_column *c = code->in + j;
-        n = c->what == FADI_G_X ? group_at(code, j) : 1;
         if (c->what != FADI_G_X) {
             load_other(b, c);
             continue;
@@ -173,17 +177,19 @@ static double *own_row(const struct block *b, size_t i, size_t o)
     return c->x_built + o * c->x_total + b->start[i];
 }
 
-/* Four columns of the same output, for elements that all have a gradient. */
-static void store_four(const struct block *b, const struct fadi_column *c, size_t o, size_t j)
+/* Columns of one output that follow each other, for elements that all have a gradient: row after row. */
+static void store_groups(const struct block *b, const struct group *g, size_t count, size_t o)
 {
-    const double *from[4] = {column(b, c), column(b, c + 1), column(b, c + 2), column(b, c + 3)};
     for (size_t i = 0; i < b->count; i += 4) {
-        fadi_four v[4];
-        for (int r = 0; r < 4; r++)
-            v[r] = fadi_four_canonical(fadi_four_load(from[r] + i));
-        fadi_transpose(v, v + 1, v + 2, v + 3);
-        for (size_t r = 0; r < 4 && i + r < b->count; r++)
-            fadi_four_store(own_row(b, i + r, o) + j, v[r]);
+        size_t rows = b->count - i < 4 ? b->count - i : 4;
+        for (size_t j = 0; j < count; j++) {
+            fadi_four v[4];
+            for (int r = 0; r < 4; r++)
+                v[r] = fadi_four_canonical(fadi_four_load(g[j].to[r] + i));
+            fadi_transpose(v, v + 1, v + 2, v + 3);
+            for (size_t r = 0; r < rows; r++)
+                fadi_four_store(own_row(b, i + r, o) + g[j].index, v[r]);
+        }
     }
 }
 
@@ -207,25 +213,45 @@ static void clear_own(const struct block *b)
             memset(own_row(b, i, o), 0, own * sizeof *c->x_built);
 }
 
-static bool follows(const struct fadi_column *c, const struct fadi_column *end, size_t own)
+static bool is_own(const struct fadi_code *code, size_t j, size_t index)
 {
-    return c + 3 < end && c[3].what == FADI_WANT_OWN && c[3].index == c->index + 3 && c->index / own == c[3].index / own;
+    return j < code->out_count && code->out[j].what == FADI_WANT_OWN && code->out[j].index == index;
+}
+
+/* Where all components of an output have a column, from j on. Groups may overlap: the same is then stored twice. */
+static void store_output(const struct block *b, size_t j, size_t o)
+{
+    const struct fadi_column *c = b->f->code->out + j;
+    size_t own = b->f->form->own, count = 0;
+    struct group groups[GROUPS];
+    for (size_t at = 0; at < own; at += 4) {
+        size_t index = at + 4 <= own ? at : own - 4;
+        struct group *g = groups + count++;
+        g->index = index;
+        for (int r = 0; r < 4; r++)
+            g->to[r] = column(b, c + index + r);
+        if (count == GROUPS) {
+            store_groups(b, groups, count, o);
+            count = 0;
+        }
+    }
+    store_groups(b, groups, count, o);
 }
 
 static void store_all_own(const struct block *b)
 {
     const struct fadi_code *code = b->f->code;
     const struct fadi_call *call = b->plan->c;
-    const struct fadi_column *end = code->out + code->out_count;
     size_t own = b->f->form->own;
-    bool every = !call->x_overlaps && !call->s->x_blocks && !call->s->x_fixed;
+    bool every = own >= 4 && !call->x_overlaps && !call->s->x_blocks && !call->s->x_fixed;
     clear_own(b);
-    for (const struct fadi_column *c = code->out; c < end; c++) {
+    for (size_t j = 0; j < code->out_count; j++) {
+        const struct fadi_column *c = code->out + j;
         if (c->what != FADI_WANT_OWN || (call->s->x_fixed && call->s->x_fixed[c->index % own]))
             continue;
-        if (every && follows(c, end, own)) {
-            store_four(b, c, c->index / own, c->index % own);
-            c += 3;
+        if (every && c->index % own == 0 && is_own(code, j + own - 1, c->index + own - 1)) {
+            store_output(b, j, c->index / own);
+            j += own - 1;
         } else {
             store_own(b, c, c->index / own, c->index % own);
         }
