@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STEP 0x1p-10
+
 /* What the library computes: the problem of its contenders. */
 struct run {
     struct fad_sum sum;
@@ -36,6 +38,12 @@ static int run_jvp(void *problem, unsigned workers, double *out)
     return fad_sum_jvp(bench_pool(workers), &r->sum, r->direction, own, out, out + 1);
 }
 
+static int run_hvp(void *problem, unsigned workers, double *out)
+{
+    const struct run *r = problem;
+    return fad_sum_hvp(bench_pool(workers), &r->sum, r->direction, out, r->scratch, out + 1);
+}
+
 static int run_create(void *problem, unsigned workers, double *out)
 {
     const struct run *r = problem;
@@ -55,6 +63,28 @@ static int gradient_in_direction(void *problem, unsigned workers, double *out)
     out[1] = 0;
     for (size_t j = 0; j < P + r->own; j++)
         out[1] += r->scratch[j] * r->direction[j];
+    return rc;
+}
+
+/* The Hessian times the direction, by gradients at four places: off by the fourth power of the step. */
+static int gradient_differences(void *problem, unsigned workers, double *out)
+{
+    static const double place[] = {-2, -1, 1, 2}, weight[] = {1.0 / 12, -8.0 / 12, 8.0 / 12, -1.0 / 12};
+    const struct run *r = problem;
+    size_t P = r->sum.shared_count;
+    double *there = bench_alloc(P * sizeof *there);
+    struct fad_sum s = r->sum;
+    int rc = fad_sum_value(bench_pool(workers), &s, out);
+    memset(out + 1, 0, P * sizeof *out);
+    s.shared = there;
+    for (size_t i = 0; i < BENCH_COUNT(place) && !rc; i++) {
+        for (size_t j = 0; j < P; j++)
+            there[j] = r->sum.shared[j] + place[i] * STEP * r->direction[j];
+        rc = fad_sum_gradient(bench_pool(workers), &s, NULL, r->scratch, NULL);
+        for (size_t j = 0; j < P; j++)
+            out[1 + j] += weight[i] / STEP * r->scratch[j];
+    }
+    free(there);
     return rc;
 }
 
@@ -93,8 +123,8 @@ void bench_work(struct bench *b, const struct work *w)
     double *direction = bench_alloc(inputs * sizeof *direction), *scratch = bench_alloc(inputs * sizeof *scratch);
     fad_program *made = NULL;
     struct run taped = {w->sum, w->own, direction, scratch}, program = taped, uniform = taped;
-    const char results_jvp = 0, results_none = 0; /* by their addresses */
-    double rough = 1000 * tolerance_of(&w->sum); /* a sum of many products, which may cancel */
+    const char results_jvp = 0, results_hvp = 0, results_none = 0; /* by their addresses */
+    double rough = 1000 * tolerance_of(&w->sum); /* a sum of many products, or the difference of two sums over the step */
     const char *against = w->must_taped > 0 ? "foldad_taped" : "serial", *other = w->must_taped > 0 ? "serial" : "foldad_taped";
     const struct contender list[] = {
         {"hand_gradient", w->hand_gradient, 1, "serial"},
@@ -111,6 +141,10 @@ void bench_work(struct bench *b, const struct work *w)
         {"exact_jvp", gradient_in_direction, 1, .problem = &taped, .results = &results_jvp, .outputs = 2, .untimed = true},
         {"foldad_jvp", run_jvp, 1, "foldad", .also = {"serial"}, .problem = &program, .results = &results_jvp, .outputs = 2,
          .tolerance = rough},
+        {"exact_hvp", gradient_differences, 1, .problem = &taped, .results = &results_hvp,
+         .outputs = 1 + w->sum.shared_count, .untimed = true},
+        {"foldad_hvp", run_hvp, 1, "foldad", .also = {"serial"}, .problem = &program, .results = &results_hvp,
+         .outputs = 1 + w->sum.shared_count, .tolerance = rough + 0x1p-26, .target = {2.5, 0}},
         {"adolc", w->adolc, 1, "serial"},
         {"sacado", w->sacado, 1, "serial"},
     };
