@@ -9,6 +9,7 @@
 
 #include "sched/arch.h"
 #include "sched/cpus.h"
+#include "sched/wait.h"
 
 _Static_assert(sizeof(struct fad_worker) == 256, "the public half of a worker is two pairs of lines");
 _Static_assert(sizeof(struct fadi_worker) % 128 == 0, "workers lie on lines of their own");
@@ -58,8 +59,8 @@ static void start_threads(struct fadi_core *core, unsigned threads, size_t stack
     sigset_t all, old;
     if (pthread_attr_init(&attributes))
         return;
-    if (stack_bytes)
-        pthread_attr_setstacksize(&attributes, stack_bytes);
+    if (stack_bytes && pthread_attr_setstacksize(&attributes, stack_bytes))
+        threads = 0; /* with other stacks than were asked for, calls would fail later */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     for (unsigned i = 0; i < threads; i++) {
@@ -96,7 +97,7 @@ void fadi_core_destroy(struct fadi_core *core)
     FAD_STORE(&core->stop, 1, FADI_SEQ_CST); /* before the epoch goes up, after which sleepers look at it */
     fadi_lot_wake_all(&core->lot);
     for (unsigned i = 0; i < fadi_core_threads(core); i++)
-        pthread_join(core->thread[i], NULL);
+        fadi_join_thread(core->thread[i]);
     core_free(core);
 }
 

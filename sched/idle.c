@@ -48,6 +48,12 @@ static bool stopping(struct fadi_core *core)
     return FAD_LOAD(&core->stop, FADI_ACQUIRE) != 0; /* acquire: what the destroyer did before; nothing depends on it */
 }
 
+/* A round takes more than 8 ns: with a clock that stands still the search ends too. */
+static bool time_is_over(const struct fadi_core *core, uint64_t end, uint64_t round)
+{
+    return round % 16 == 0 && (fadi_now_ns() >= end || round > core->spin_ns / 8);
+}
+
 /* Looks for up to spin_ns. Who finds something and was the last to search passes the search on: a publisher may have
  * counted on it. */
 static fad_task *search(struct fadi_worker *w)
@@ -57,8 +63,8 @@ static fad_task *search(struct fadi_worker *w)
     fad_task *t;
     bool lost;
     fadi_lot_search(&core->lot);
-    for (unsigned round = 1; !(t = fadi_steal_any(w, &lost)); round++) {
-        if (!lost && (stopping(core) || (round % 16 == 0 && fadi_now_ns() >= end) || core->spin_ns == 0))
+    for (uint64_t round = 1; !(t = fadi_steal_any(w, &lost)); round++) {
+        if (!lost && (stopping(core) || time_is_over(core, end, round) || core->spin_ns == 0))
             break;
         for (unsigned i = 0; i < 8; i++)
             fadi_pause();

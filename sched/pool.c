@@ -23,7 +23,6 @@ struct fad_pool {
 static FAD_ATOMIC(uint64_t) generation;
 /* Held while a core is made and across fork(), so that the child never sees one half made. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t handlers = PTHREAD_ONCE_INIT;
 
 uint64_t fadi_generation(void)
 {
@@ -50,9 +49,13 @@ static void after_fork_child(void)
     pthread_mutex_unlock(&making);
 }
 
-static void install_handlers(void)
+/* Under the mutex, and not by pthread_once: glibc's makes a futex call, and aborts where that is refused. */
+static bool install_handlers(void)
 {
-    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+    static bool installed;
+    if (!installed)
+        installed = pthread_atfork(before_fork, after_fork_parent, after_fork_child) == 0;
+    return installed;
 }
 
 /* The pool's core; in a child made afresh, where the old one stays unused: threads of the parent left it in any state.
@@ -174,10 +177,10 @@ int fad_pool_create(fad_pool **pool, const struct fad_pool_options *options)
         return FAD_EINVAL;
     if (!(p = malloc(sizeof *p)))
         return FAD_ENOMEM;
-    pthread_once(&handlers, install_handlers);
     *p = (fad_pool){NULL, workers, spin * UINT64_C(1000), o->stack_bytes};
     pthread_mutex_lock(&making);
-    p->core = fadi_core_create(workers - 1, p->spin_ns, p->stack_bytes);
+    if (install_handlers())
+        p->core = fadi_core_create(workers - 1, p->spin_ns, p->stack_bytes);
     pthread_mutex_unlock(&making);
     if (!p->core) {
         free(p);

@@ -2,6 +2,8 @@
 #ifndef FADI_WAIT_H
 #define FADI_WAIT_H
 
+#include <pthread.h>
+
 #include <foldad/base.h>
 
 #include "sched/order.h"
@@ -10,6 +12,8 @@
 void fadi_wait(FAD_ATOMIC(uint32_t) * word, uint32_t value);
 /** Wakes one who waits on the word, or all. The word has been changed before. */
 void fadi_wake(FAD_ATOMIC(uint32_t) * word, bool all);
+/** pthread_join, also where the system refuses to wait. */
+void fadi_join_thread(pthread_t thread);
 /** In the child of fork(): whoever held the mutex of the portable wait is gone. */
 void fadi_wait_forked(void);
 

@@ -6,7 +6,8 @@
 unit_tests =
 unit_tests += tests/deque tests/tree tests/fpenv tests/fold tests/fold_errors tests/sums tests/pool tests/cpus tests/case_fork tests/case_nesting
 unit_tests += tests/case_bits tests/case_callers tests/threads_fail tests/alloc_sched tests/scratch
-tests_threads_fail_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
+tests_threads_fail_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create,--wrap=pthread_atfork \
+	-Wl,--wrap=pthread_attr_init,--wrap=pthread_attr_setstacksize
 tests_alloc_sched_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=free
 
@@ -79,6 +80,15 @@ unit_tests += tests/second tests/hessians tests/check
 tests_second_SOURCES = tests/second.c $(expressions) $(ad_support)
 tests_hessians_SOURCES = tests/hessians.c $(ad_support)
 tests_check_SOURCES = tests/check.c $(expressions) $(ad_support)
+
+# faults of the system under folds and gradients
+unit_tests += tests/fault_wait tests/fault_time tests/fault_signals
+workload = tests/workload.c tests/workload.h $(random_sums) $(ad_support)
+tests_fault_wait_SOURCES = tests/fault_wait.c $(workload)
+tests_fault_wait_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall,--wrap=pthread_cond_wait
+tests_fault_time_SOURCES = tests/fault_time.c $(workload)
+tests_fault_time_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
+tests_fault_signals_SOURCES = tests/fault_signals.c $(workload)
 
 EXTRA_DIST += tests/sched_help.h
 
