@@ -51,10 +51,12 @@ static inline void skip_if_emulated(const char *why)
     }
 }
 
-/* A test that hangs ends by SIGALRM, which is a failure. */
+/* A test that hangs ends by SIGALRM, which is a failure. TEST_PATIENCE: how many times slower the machine may be. */
 static inline void watchdog(void)
 {
-    alarm(60 * SLOWER * (emulated() ? 5 : 1));
+    const char *patience = getenv("TEST_PATIENCE");
+    unsigned times = patience ? (unsigned)strtoul(patience, NULL, 10) : 1;
+    alarm(60 * SLOWER * (times > 0 ? times : 1));
 }
 
 /* splitmix64 (Steele, Lea, Flood 2014) */
