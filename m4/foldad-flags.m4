@@ -77,3 +77,23 @@ AC_DEFUN([FAD_SWITCHES], [
 
     FAD_NO([futex], [linux/futex.h], [sleep on a condition variable instead of a futex])
 ])
+
+# FAD_LINKS_WITH(NAME, FLAG): sets fad_cv_link_name.
+AC_DEFUN([FAD_LINKS_WITH], [
+    AC_CACHE_CHECK([whether the linker takes $2], [fad_cv_link_$1], [
+        fad_save_LDFLAGS=$LDFLAGS
+        LDFLAGS="$LDFLAGS $2"
+        AC_LINK_IFELSE([AC_LANG_PROGRAM], [fad_cv_link_$1=yes], [fad_cv_link_$1=no])
+        LDFLAGS=$fad_save_LDFLAGS
+    ])
+])
+
+# FAD_CHECK_LINKER: that of macOS has neither.
+AC_DEFUN([FAD_CHECK_LINKER], [
+    FAD_LINKS_WITH([as_needed], [-Wl,--as-needed])
+    AS_IF([test "$fad_cv_link_as_needed" = yes], [AS_NEEDED=-Wl,--as-needed], [AS_NEEDED=])
+    AC_SUBST([AS_NEEDED])
+    # for tests that put functions of their own in the place of malloc and others
+    FAD_LINKS_WITH([wrap], [-Wl,--wrap=malloc_of_nobody])
+    AM_CONDITIONAL([HAVE_WRAP], [test "$fad_cv_link_wrap" = yes])
+])

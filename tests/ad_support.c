@@ -1,7 +1,6 @@
 /* See ad_support.h. */
 #include "tests/ad_support.h"
 
-#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -20,6 +19,8 @@
 #ifdef SANITIZED_HEAP
 size_t __sanitizer_get_current_allocated_bytes(void);
 const char *__asan_default_options(void);
+#elif defined(__GLIBC__)
+#include <malloc.h>
 #endif
 
 uint64_t mix(uint64_t a, uint64_t b)
@@ -123,8 +124,12 @@ __attribute__((visibility("default"))) const char *__asan_default_options(void)
 #else
 size_t heap_in_use(void)
 {
+#ifdef __GLIBC__
     struct mallinfo2 info = mallinfo2();
     return info.uordblks + info.hblkhd;
+#else
+    return 0;
+#endif
 }
 #endif
 

@@ -36,7 +36,7 @@ void pools_end(void);
 /* Now and then gives the processor away, or sleeps for some microseconds. */
 void stall(uint64_t dice);
 
-/* Bytes of the heap that are in use. */
+/* Bytes of the heap that are in use; 0: unknown. */
 size_t heap_in_use(void);
 
 

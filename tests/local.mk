@@ -5,7 +5,7 @@
 #     tests_NAME_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 unit_tests =
 unit_tests += tests/deque tests/tree tests/fpenv tests/fold tests/fold_errors tests/sums tests/pool tests/cpus tests/case_fork tests/case_nesting
-unit_tests += tests/case_bits tests/case_callers tests/threads_fail tests/alloc_sched tests/scratch
+unit_tests += tests/case_bits tests/case_callers tests/scratch
 tests_threads_fail_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create,--wrap=pthread_atfork \
 	-Wl,--wrap=pthread_attr_init,--wrap=pthread_attr_setstacksize
 tests_alloc_sched_LDFLAGS = $(AM_LDFLAGS) \
@@ -59,7 +59,6 @@ tests_reduce_SOURCES = tests/reduce.c $(ad_support)
 unit_tests += tests/errors_ad tests/errors_sum
 tests_errors_ad_SOURCES = tests/errors_ad.c $(expressions) $(ad_support)
 tests_errors_sum_SOURCES = tests/errors_sum.c $(random_sums) $(ad_support)
-unit_tests += tests/alloc_ad
 tests_alloc_ad_SOURCES = tests/alloc_ad.c $(random_sums) $(ad_support)
 tests_alloc_ad_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc \
 	-Wl,--wrap=posix_memalign,--wrap=mmap,--wrap=munmap,--wrap=free
@@ -81,8 +80,11 @@ tests_second_SOURCES = tests/second.c $(expressions) $(ad_support)
 tests_hessians_SOURCES = tests/hessians.c $(ad_support)
 tests_check_SOURCES = tests/check.c $(expressions) $(ad_support)
 
-# faults of the system under folds and gradients
-unit_tests += tests/fault_wait tests/fault_time tests/fault_signals
+# faults of the system: memory, threads, waits, the clock, signals
+unit_tests += tests/fault_signals
+if HAVE_WRAP
+unit_tests += tests/alloc_sched tests/alloc_ad tests/threads_fail tests/fault_wait tests/fault_time
+endif
 workload = tests/workload.c tests/workload.h $(random_sums) $(ad_support)
 tests_fault_wait_SOURCES = tests/fault_wait.c $(workload)
 tests_fault_wait_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=syscall,--wrap=pthread_cond_wait
