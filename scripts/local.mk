@@ -11,8 +11,8 @@ script_tests += scripts/check-examples
 script_tests += scripts/check-readme
 TESTS += $(script_tests)
 EXTRA_DIST += $(script_tests) scripts/common.sh scripts/run-test scripts/run-stress scripts/skip
-# for another processor, by hand; not one of the tests
-EXTRA_DIST += scripts/check-arm64 scripts/arm64-boot
+# by hand; none of the tests
+EXTRA_DIST += scripts/check-arm64 scripts/arm64-boot scripts/coverage
 
 LOG_COMPILER = $(SHELL) $(srcdir)/scripts/run-test
 # PKG_CONFIG_LIBDIR only where it was given: an empty one means no directory at all.
