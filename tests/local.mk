@@ -50,7 +50,7 @@ unit_tests += tests/determinism
 tests_determinism_SOURCES = tests/determinism.c $(random_sums) $(ad_support)
 unit_tests += tests/branch
 tests_branch_SOURCES = tests/branch.c $(ad_support)
-unit_tests += tests/reduce_errors tests/reduce_memory
+unit_tests += tests/reduce_errors
 tests_reduce_errors_SOURCES = tests/reduce_errors.c $(ad_support)
 tests_reduce_memory_SOURCES = tests/reduce_memory.c $(ad_support)
 tests_reduce_memory_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=free
@@ -83,7 +83,7 @@ tests_check_SOURCES = tests/check.c $(expressions) $(ad_support)
 # faults of the system: memory, threads, waits, the clock, signals
 unit_tests += tests/fault_signals
 if HAVE_WRAP
-unit_tests += tests/alloc_sched tests/alloc_ad tests/threads_fail tests/fault_wait tests/fault_time
+unit_tests += tests/alloc_sched tests/alloc_ad tests/threads_fail tests/fault_wait tests/fault_time tests/reduce_memory
 endif
 workload = tests/workload.c tests/workload.h $(random_sums) $(ad_support)
 tests_fault_wait_SOURCES = tests/fault_wait.c $(workload)
