@@ -135,6 +135,7 @@ struct registers {
     long double v[EXPRESSION_REGISTERS], v_error[EXPRESSION_REGISTERS];
     long double g[EXPRESSION_REGISTERS][EXPRESSION_INPUTS], a[EXPRESSION_REGISTERS][EXPRESSION_INPUTS],
         e[EXPRESSION_REGISTERS][EXPRESSION_INPUTS];
+    long double reach;
 };
 
 /* Register values: those that the operations give, or none yet. */
@@ -142,6 +143,7 @@ static void begin(const struct expression *e, const double *inputs, struct regis
 {
     fad_real plain[EXPRESSION_REGISTERS];
     memset(r->v_error, 0, sizeof r->v_error);
+    r->reach = INFINITY;
     for (unsigned j = 0; j < EXPRESSION_INPUTS; j++) {
         plain[j] = fad_const(inputs[j]);
         for (unsigned i = 0; i < EXPRESSION_INPUTS; i++) {
@@ -156,6 +158,14 @@ static void begin(const struct expression *e, const double *inputs, struct regis
 }
 
 /* False: what follows is worth nothing, since a choice is unclear or errors are too large for bounds of first order. */
+static long double steepness(const struct registers *r, unsigned at)
+{
+    long double most = 0;
+    for (unsigned j = 0; j < EXPRESSION_INPUTS; j++)
+        most = fmaxl(most, r->a[at][j]);
+    return most;
+}
+
 static bool one_step(const struct step *s, struct registers *r, unsigned to, bool any)
 {
     long double operand[EXPRESSION_OPERANDS], error[EXPRESSION_OPERANDS], lost = 0;
@@ -172,6 +182,8 @@ static bool one_step(const struct step *s, struct registers *r, unsigned to, boo
         r->v[to] = rule.value;
     }
     carry(s, &rule, r->g, r->a, r->e, to);
+    if (isfinite(rule.nearness)) /* 0 / 0, a choice between constants, is no number and is left out */
+        r->reach = fminl(r->reach, rule.nearness / (steepness(r, s->operand[0]) + steepness(r, s->operand[s->count > 1])));
     bool clear = !rule_unclear(s, &rule, r->v_error) && lost <= 1e-7L;
     r->v_error[to] = clear || any ? lost + rule.value_loss : INFINITY;
     return clear;
@@ -186,7 +198,9 @@ static void evaluate(const struct expression *e, const double *inputs, struct re
     for (unsigned i = 0; i < e->steps; i++) {
         clear &= one_step(e->step + i, &all, EXPRESSION_INPUTS + i, any);
         r->edges += e->step[i].count;
+        r->steepest = fmaxl(r->steepest, steepness(&all, EXPRESSION_INPUTS + i));
     }
+    r->reach = all.reach;
     unsigned last = EXPRESSION_INPUTS + e->steps - 1;
     r->value = all.v[last];
     r->value_error = any && !clear ? INFINITY : all.v_error[last];

@@ -62,12 +62,19 @@ struct reference {
     long double value, value_error; /* value_error is infinite where a choice may have gone the other way */
     long double gradient[EXPRESSION_INPUTS], paths[EXPRESSION_INPUTS], error[EXPRESSION_INPUTS];
     unsigned edges;
+    long double steepest; /* the largest sum over paths of any register */
+    long double reach;    /* how far an input may move, in first order, until some choice comes out differently */
 };
 
 /* Any operands: steps outside of where an operation is smooth and moderate are rejected, given these inputs. */
 void expression_wild(struct expression *e, struct dice *d, const double *inputs, unsigned steps);
 /* Operands are brought into a safe interval first: works for all inputs of moderate size. Every operation occurs in time. */
 void expression_tame(struct expression *e, struct dice *d, unsigned steps);
+
+/* Smooth and not too steep on these operands. */
+bool step_acceptable(const struct step *s, const long double *operand);
+/* Makes the last of at least three steps the sum of the registers before it, so that the result depends on much. */
+void expression_finish(struct expression *e, unsigned steps);
 
 /* A step of that kind on operands 0, 1, ..., and on random registers below `registers`. */
 void step_random(struct step *s, enum operation op, struct dice *d);
@@ -82,6 +89,9 @@ void expression_reference(const struct expression *e, const double *inputs, stru
 void expression_reference_any(const struct expression *e, const double *inputs, struct reference *r);
 /* The value in long double throughout: what differences are made from. */
 long double expression_exact(const struct expression *e, const long double *inputs);
+/* Whether values and gradients on an empty tape keep to the bounds, and central differences agree. False: why[room] says what
+ * does not. */
+bool expression_holds(fad_tape *t, const struct expression *e, const double *inputs, char *why, size_t room);
 const char *operation_name(enum operation op);
 
 #endif

@@ -56,8 +56,7 @@ static bool moderate(long double v)
     return isfinite(v) && fabsl(v) < 1e6L;
 }
 
-/* Smooth and not too steep here. */
-static bool acceptable(const struct step *s, const long double *operand)
+bool step_acceptable(const struct step *s, const long double *operand)
 {
     struct rule r;
     long double x = s->count ? operand[0] : 0;
@@ -74,8 +73,7 @@ static bool acceptable(const struct step *s, const long double *operand)
     return true;
 }
 
-/* The result depends on much: the sum of the last registers, which are neighbours. */
-static void finish(struct expression *e, unsigned steps)
+void expression_finish(struct expression *e, unsigned steps)
 {
     struct step *s = e->step + steps - 1;
     memset(s, 0, sizeof *s);
@@ -99,10 +97,10 @@ void expression_wild(struct expression *e, struct dice *d, const double *inputs,
             step_random_on(s, (enum operation)dice_below(d, OP_COUNT), d, to);
             for (unsigned k = 0; k < s->count; k++)
                 operand[k] = r[s->operand[k]].value;
-        } while (!acceptable(s, operand));
+        } while (!step_acceptable(s, operand));
         r[to] = expression_step(NULL, s, r);
     }
-    finish(e, steps);
+    expression_finish(e, steps);
 }
 
 /* Operations that want their operand in (-1/2, 1/2) and not in (1, 2). */
@@ -148,5 +146,5 @@ void expression_tame(struct expression *e, struct dice *d, unsigned steps)
         step_random_on(e->step + i, OP_SUM_OF, d, EXPRESSION_INPUTS + i);
         i++;
     }
-    finish(e, steps);
+    expression_finish(e, steps);
 }
