@@ -54,15 +54,17 @@ AC_DEFUN([FAD_NO], [
 AC_DEFUN([FAD_SWITCHES], [
     AC_SUBST([cross_compiling])
     AC_ARG_ENABLE([sanitizer], [AS_HELP_STRING([--enable-sanitizer=KIND],
-        [build everything with a sanitizer: thread, address, undefined or address,undefined])],
+        [build everything with a sanitizer: thread, address, undefined, address,undefined, or fuzzer, which is
+         address,undefined for the targets of libFuzzer])],
         [], [enable_sanitizer=no])
     AS_CASE([$enable_sanitizer],
         [no], [SANITIZER_FLAGS=],
         [thread|address|undefined|address,undefined|undefined,address],
             [SANITIZER_FLAGS="-fsanitize=$enable_sanitizer -g -fno-omit-frame-pointer"],
-        [AC_MSG_ERROR([--enable-sanitizer takes thread, address, undefined or address,undefined])])
+        [fuzzer], [SANITIZER_FLAGS="-fsanitize=fuzzer-no-link,address,undefined -g -fno-omit-frame-pointer"],
+        [AC_MSG_ERROR([--enable-sanitizer takes thread, address, undefined, address,undefined or fuzzer])])
     # Without this UBSan reports and carries on, and the test passes all the same.
-    AS_CASE([$enable_sanitizer], [*undefined*], [SANITIZER_FLAGS="$SANITIZER_FLAGS -fno-sanitize-recover=undefined"])
+    AS_CASE([$enable_sanitizer], [*undefined*|fuzzer], [SANITIZER_FLAGS="$SANITIZER_FLAGS -fno-sanitize-recover=undefined"])
     AS_IF([test -n "$SANITIZER_FLAGS"], [
         AC_MSG_CHECKING([whether $CC links with $SANITIZER_FLAGS])
         fad_save_CFLAGS=$CFLAGS
@@ -74,6 +76,7 @@ AC_DEFUN([FAD_SWITCHES], [
     ])
     AC_SUBST([SANITIZER_FLAGS])
     AM_CONDITIONAL([SANITIZER], [test -n "$SANITIZER_FLAGS"])
+    AM_CONDITIONAL([FUZZER], [test "$enable_sanitizer" = fuzzer])
 
     FAD_NO([futex], [linux/futex.h], [sleep on a condition variable instead of a futex])
 ])

@@ -6,76 +6,19 @@
 #include <cmocka.h>
 
 #include "damage.h"
-#include "examples/gmm_file.h"
-#include "examples/model_file.h"
-#include "examples/nist_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool parse_nist(const char *data, size_t size, struct complaint *complaint)
-{
-    struct nist_set set, untouched;
-    memset(&set, 0xa5, sizeof set);
-    untouched = set;
-    bool good = nist_parse(data, size, SAMPLE_NAME, &set, complaint);
-    if (good)
-        nist_release(&set);
-    else
-        assert_memory_equal(&set, &untouched, sizeof set);
-    return good;
-}
-
-static bool parse_gmm(const char *data, size_t size, struct complaint *complaint)
-{
-    struct gmm_problem problem, untouched;
-    memset(&problem, 0xa5, sizeof problem);
-    untouched = problem;
-    bool good = gmm_parse(data, size, SAMPLE_NAME, &problem, complaint);
-    if (good)
-        gmm_release(&problem);
-    else
-        assert_memory_equal(&problem, &untouched, sizeof problem);
-    return good;
-}
-
-/* The reference of a problem with 40 parameters. */
-static bool parse_reference(const char *data, size_t size, struct complaint *complaint)
-{
-    double reference[41];
-    return gmm_parse_reference(data, size, SAMPLE_NAME, 41, reference, complaint);
-}
-
-static bool parse_models(const char *data, size_t size, struct complaint *complaint)
-{
-    struct model *models = NULL;
-    size_t count = 4711;
-    bool good = models_parse(data, size, SAMPLE_NAME, &models, &count, complaint);
-    if (!good) {
-        assert_null(models);
-        assert_int_equal(count, 4711);
-    }
-    free(models);
-    return good;
-}
-
 struct sample samples[SAMPLES] = {
-    [MISRA1A] = {.file = "Misra1a.dat", .parse = parse_nist, .numbers = 41},
-    [NELSON] = {.file = "Nelson.dat", .parse = parse_nist, .numbers = 41},
-    [MIXTURE] = {.file = "mixture.txt", .parse = parse_gmm, .numbers = 1},
-    [ADBENCH] = {.file = "adbench-test.txt", .parse = parse_gmm, .numbers = 1},
-    [REFERENCE] = {.file = "mixture.ref", .parse = parse_reference, .numbers = 1},
-    [PEAKS] = {.file = "peaks.csv", .parse = parse_models, .numbers = 2},
+    [MISRA1A] = {.file = "Misra1a.dat", .reader = READ_NIST, .numbers = 41},
+    [NELSON] = {.file = "Nelson.dat", .reader = READ_NIST, .numbers = 41},
+    [MIXTURE] = {.file = "mixture.txt", .reader = READ_GMM, .numbers = 1},
+    [ADBENCH] = {.file = "adbench-test.txt", .reader = READ_GMM, .numbers = 1},
+    [REFERENCE] = {.file = "mixture.ref", .reader = READ_REFERENCE, .numbers = 1},
+    [PEAKS] = {.file = "peaks.csv", .reader = READ_MODELS, .numbers = 2},
 };
-
-static size_t count_lines(const char *data, size_t size)
-{
-    size_t lines = size > 0 && data[size - 1] != '\n';
-    for (size_t i = 0; i < size; i++)
-        lines += data[i] == '\n';
-    return lines;
-}
 
 int load_samples(void **state)
 {
@@ -89,7 +32,7 @@ int load_samples(void **state)
             print_error("%s\n", complaint.text);
             return -1;
         }
-        samples[i].lines = count_lines(samples[i].data, samples[i].size);
+        samples[i].lines = text_lines(samples[i].data, samples[i].size);
     }
     return 0;
 }
@@ -104,7 +47,7 @@ int free_samples(void **state)
 
 bool sample_has_count(const struct sample *s)
 {
-    return s->parse != parse_models;
+    return s->reader != READ_MODELS;
 }
 
 size_t line_start(const struct sample *s, size_t line)
@@ -119,20 +62,16 @@ size_t line_start(const struct sample *s, size_t line)
 
 size_t parse_with(const struct sample *s, size_t from, size_t to, const char *replacement)
 {
-    size_t length = strlen(replacement), size = s->size - (to - from) + length, line = 0;
-    char *copy = malloc(size > 0 ? size : 1);
-    struct complaint complaint = {"nothing was said"};
-    assert_non_null(copy);
-    memcpy(copy, s->data, from);
-    memcpy(copy + from, replacement, length);
-    memcpy(copy + from + length, s->data + to, s->size - to);
-    if (!s->parse(copy, size, &complaint)) {
-        int used = 0;
-        if (sscanf(complaint.text, SAMPLE_NAME ":%zu: %n", &line, &used) != 1 || used == 0 ||
-            complaint.text[used] == '\0' || line < 1 || line > count_lines(copy, size) + 1)
-            fail_msg("%s: a complaint without file, line or reason: \"%s\"", s->file, complaint.text);
-    }
-    free(copy);
+    size_t length = strlen(replacement), size = s->size - (to - from) + length, line;
+    char *changed = malloc(size > 0 ? size : 1), why[TEXT_COMPLAINT + 64];
+    assert_non_null(changed);
+    memcpy(changed, s->data, from);
+    memcpy(changed + from, replacement, length);
+    memcpy(changed + from + length, s->data + to, s->size - to);
+    bool holds = reader_holds(s->reader, changed, size, &line, why, sizeof why);
+    free(changed);
+    if (!holds)
+        fail_msg("%s: %s", s->file, why);
     return line;
 }
 

@@ -2,15 +2,12 @@
 #ifndef TESTS_DAMAGE_H
 #define TESTS_DAMAGE_H
 
-#include "examples/text.h"
-
-/** Parses as one of the readers does, and asserts that a failure has left the result as it was. */
-typedef bool parse_fn(const char *data, size_t size, struct complaint *complaint);
+#include "tests/parse.h"
 
 /** A text of examples/data. */
 struct sample {
     const char *file;
-    parse_fn *parse;
+    enum reader reader;
     size_t numbers; /**< from this line on every digit belongs to a number, or to a name that has to be right */
     char *data;
     size_t size, lines;
@@ -18,9 +15,6 @@ struct sample {
 
 enum { MISRA1A, NELSON, MIXTURE, ADBENCH, REFERENCE, PEAKS, SAMPLES };
 extern struct sample samples[SAMPLES];
-
-/** The name that all texts are parsed under. */
-#define SAMPLE_NAME "some.file"
 
 /** Set-up and tear-down of a group of tests: the files are read from $srcdir. */
 int load_samples(void **state);

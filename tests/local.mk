@@ -13,9 +13,10 @@ tests_alloc_sched_LDFLAGS = $(AM_LDFLAGS) \
 
 # the readers of the examples
 unit_tests += tests/readers
-tests_readers_SOURCES = tests/readers.c tests/damage.c tests/damage.h examples/text.c examples/text.h \
+reader_sources = tests/parse.c tests/parse.h examples/text.c examples/text.h \
 	examples/nist_file.c examples/nist_file.h examples/gmm_file.c examples/gmm_file.h \
 	examples/model_file.c examples/model_file.h
+tests_readers_SOURCES = tests/readers.c tests/damage.c tests/damage.h $(reader_sources)
 
 # derivatives: what several of their tests use
 ad_support = tests/ad_support.c tests/ad_support.h

@@ -285,7 +285,7 @@ static void values_out_of_range(void **state)
 static void a_mixing_field_may_be_empty(void **state)
 {
     char title[] = "kind,height,centre,width,mixing\n";
-    const struct sample s = {.file = "a list", .parse = samples[PEAKS].parse, .data = title, .size = 32};
+    const struct sample s = {.file = "a list", .reader = READ_MODELS, .data = title, .size = 32};
     (void)state;
     assert_int_equal(parse_with(&s, s.size, s.size, " gauss , 1 ,2,3,\t\nlorentz,1,2,3"), 0);
     assert_int_equal(parse_with(&s, s.size, s.size, ""), 1);
