@@ -155,6 +155,8 @@ static void angles(const long double *x, struct rule *r)
     long double q = x[0] * x[0] + x[1] * x[1];
     one(r, atan2l(x[0], x[1]), 2, q == 0 ? 0 : x[1] / q, 6); /* two quotients by a root within 2 */
     second(r, q == 0 ? 0 : -x[0] / q, 6);
+    if (x[1] < 0) /* across the cut the value jumps by a full turn */
+        r->nearness = fabsl(x[0]);
 }
 
 static void arithmetic(const struct step *s, const long double *x, struct rule *r)
