@@ -107,17 +107,27 @@ static int rest(struct gmm_model *model, const double *parameter, double sign, d
     return fad_tape_reverse(t, y, 1, p->parameters, in, model->gradient);
 }
 
+static struct fad_sum over_points(const struct gmm_problem *p, const double *parameter)
+{
+    return (struct fad_sum){.terms = p->points, .shared_count = p->parameters, .shared = parameter, .x = p->point,
+                            .x_count = p->dimension, .term = point, .user = (void *)p, .uniform = true};
+}
+
 bool gmm_model_init(struct gmm_model *model, const struct gmm_problem *problem)
 {
-    model->problem = problem;
+    struct fad_sum sum = over_points(problem, problem->parameter);
+    *model = (struct gmm_model){.problem = problem};
     model->tape = fad_tape_create();
     model->in = calloc(problem->parameters, sizeof *model->in);
     model->gradient = calloc(problem->parameters, sizeof *model->gradient);
-    return model->tape != NULL && model->in != NULL && model->gradient != NULL;
+    int status = fad_program_create(&model->program, &sum);
+    /* without a program each call makes its own, or uses the tape, and says what is wrong with the term, if anything is */
+    return status != FAD_ENOMEM && model->tape != NULL && model->in != NULL && model->gradient != NULL;
 }
 
 void gmm_model_fini(struct gmm_model *model)
 {
+    fad_program_destroy(model->program);
     fad_tape_destroy(model->tape);
     free(model->in);
     free(model->gradient);
@@ -127,11 +137,11 @@ int gmm_objective(struct gmm_model *model, fad_pool *pool, const double *paramet
                   double *gradient, struct fad_failure *failure)
 {
     const struct gmm_problem *p = model->problem;
-    struct fad_sum sum = {.terms = p->points, .shared_count = p->parameters, .shared = parameter, .x = p->point,
-                          .x_count = p->dimension, .term = point, .user = (void *)p, .uniform = true,
-                          .failure = failure};
+    struct fad_sum sum = over_points(p, parameter);
     double of_points, of_rest;
     int status = rest(model, parameter, sign, &of_rest);
+    sum.program = model->program;
+    sum.failure = failure;
     if (status == FAD_OK)
         status = fad_sum_gradient(pool, &sum, &of_points, gradient, NULL);
     if (status != FAD_OK)

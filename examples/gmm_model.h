@@ -8,7 +8,8 @@
  *     penalty    = sum_k [gamma^2/2 (|exp(q_k)|^2 + |L_k|^2) - m sum(q_k)] - K C
  *
  * with C = n' D (log gamma - log(2)/2) - log Gamma_D(n'/2), n' = D + m + 1. The term shows loops and working memory
- * (fad_alloc); what is not a sum over points is recorded on a tape of one's own. */
+ * (fad_alloc), and is recorded once for all calls, as a program; what is not a sum over points is recorded on a tape of
+ * one's own. */
 #ifndef EXAMPLES_GMM_MODEL_H
 #define EXAMPLES_GMM_MODEL_H
 
@@ -22,6 +23,7 @@ struct gmm_model {
     fad_tape *tape;
     fad_real *in;     /**< the parameters, on the tape */
     double *gradient; /**< of what is recorded there */
+    fad_program *program; /**< of the term, for all calls; NULL: none was made */
 };
 
 /** False: no memory. gmm_model_fini is called in any case; problem must outlive the model. */
