@@ -135,7 +135,6 @@ struct registers {
     long double v[EXPRESSION_REGISTERS], v_error[EXPRESSION_REGISTERS];
     long double g[EXPRESSION_REGISTERS][EXPRESSION_INPUTS], a[EXPRESSION_REGISTERS][EXPRESSION_INPUTS],
         e[EXPRESSION_REGISTERS][EXPRESSION_INPUTS];
-    long double reach;
 };
 
 /* Register values: those that the operations give, or none yet. */
@@ -143,7 +142,6 @@ static void begin(const struct expression *e, const double *inputs, struct regis
 {
     fad_real plain[EXPRESSION_REGISTERS];
     memset(r->v_error, 0, sizeof r->v_error);
-    r->reach = INFINITY;
     for (unsigned j = 0; j < EXPRESSION_INPUTS; j++) {
         plain[j] = fad_const(inputs[j]);
         for (unsigned i = 0; i < EXPRESSION_INPUTS; i++) {
@@ -182,8 +180,6 @@ static bool one_step(const struct step *s, struct registers *r, unsigned to, boo
         r->v[to] = rule.value;
     }
     carry(s, &rule, r->g, r->a, r->e, to);
-    if (isfinite(rule.nearness)) /* 0 / 0, a choice between constants, is no number and is left out */
-        r->reach = fminl(r->reach, rule.nearness / (steepness(r, s->operand[0]) + steepness(r, s->operand[s->count > 1])));
     bool clear = !rule_unclear(s, &rule, r->v_error) && lost <= 1e-7L;
     r->v_error[to] = clear || any ? lost + rule.value_loss : INFINITY;
     return clear;
@@ -200,7 +196,6 @@ static void evaluate(const struct expression *e, const double *inputs, struct re
         r->edges += e->step[i].count;
         r->steepest = fmaxl(r->steepest, steepness(&all, EXPRESSION_INPUTS + i));
     }
-    r->reach = all.reach;
     unsigned last = EXPRESSION_INPUTS + e->steps - 1;
     r->value = all.v[last];
     r->value_error = any && !clear ? INFINITY : all.v_error[last];
@@ -221,7 +216,7 @@ void expression_reference_any(const struct expression *e, const double *inputs, 
     evaluate(e, inputs, r, true);
 }
 
-long double expression_exact(const struct expression *e, const long double *inputs)
+static long double exact(const struct expression *e, const long double *inputs, uint64_t *choices)
 {
     long double r[EXPRESSION_REGISTERS], operand[EXPRESSION_OPERANDS];
     struct rule rule;
@@ -231,6 +226,23 @@ long double expression_exact(const struct expression *e, const long double *inpu
             operand[k] = r[e->step[i].operand[k]];
         rule_of(e->step + i, operand, &rule);
         r[EXPRESSION_INPUTS + i] = rule.value;
+        if (isfinite(rule.nearness)) { /* by two operands, or by one and 0 or 1/2 */
+            long double a = operand[0], b = operand[e->step[i].count > 1];
+            *choices = mix(*choices, i << 4 | (a < b) | (a > b) << 1 | (a < 0) << 2 | (a < 0.5L) << 3);
+        }
     }
     return r[EXPRESSION_INPUTS + e->steps - 1];
+}
+
+long double expression_exact(const struct expression *e, const long double *inputs)
+{
+    uint64_t choices = 0;
+    return exact(e, inputs, &choices);
+}
+
+uint64_t expression_choices(const struct expression *e, const long double *inputs)
+{
+    uint64_t choices = 0;
+    exact(e, inputs, &choices);
+    return choices;
 }

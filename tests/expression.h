@@ -63,7 +63,6 @@ struct reference {
     long double gradient[EXPRESSION_INPUTS], paths[EXPRESSION_INPUTS], error[EXPRESSION_INPUTS];
     unsigned edges;
     long double steepest; /* the largest sum over paths of any register */
-    long double reach;    /* how far an input may move, in first order, until some choice comes out differently */
 };
 
 /* Any operands: steps outside of where an operation is smooth and moderate are rejected, given these inputs. */
@@ -92,6 +91,8 @@ long double expression_exact(const struct expression *e, const long double *inpu
 /* Whether values and gradients on an empty tape keep to the bounds, and central differences agree. False: why[room] says what
  * does not. */
 bool expression_holds(fad_tape *t, const struct expression *e, const double *inputs, char *why, size_t room);
+/* A hash of how all choices come out there: what lies between points with different ones has a kink or a jump. */
+uint64_t expression_choices(const struct expression *e, const long double *inputs);
 const char *operation_name(enum operation op);
 
 #endif
