@@ -41,6 +41,7 @@ libbaseline_la_SOURCES += ad/cpu.c
 # Programs.
 libad_la_SOURCES += ad/program/capture.c
 libad_la_SOURCES += ad/program/choose.c
+libad_la_SOURCES += ad/program/chunk.c
 libad_la_SOURCES += ad/program/form.c
 libad_la_SOURCES += ad/program/forward.c
 libad_la_SOURCES += ad/program/frame.c

@@ -16,6 +16,7 @@ static void free_memory(struct fadi_memory *m)
     free(m->slots);
     free(m->row);
     free(m->marks);
+    free(m->chunk);
     free(m);
 }
 
@@ -52,12 +53,19 @@ static bool grow_row(struct fadi_memory *m, size_t row)
     return true;
 }
 
-struct fadi_memory *fadi_memory_take(size_t slots, size_t row)
+static bool grow_chunk(struct fadi_memory *m, bool chunk)
+{
+    if (chunk && !m->chunk)
+        m->chunk = malloc(sizeof *m->chunk);
+    return !chunk || m->chunk;
+}
+
+struct fadi_memory *fadi_memory_take(size_t slots, size_t row, bool chunk)
 {
     struct fadi_memory *m = fadi_stock_take(memories, PLACES, WINDOW);
     if (!m)
         m = calloc(1, sizeof *m);
-    if (m && (!grow_slots(m, slots) || !grow_row(m, row))) {
+    if (m && (!grow_slots(m, slots) || !grow_row(m, row) || !grow_chunk(m, chunk))) {
         fadi_memory_give(m);
         return NULL;
     }

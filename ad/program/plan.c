@@ -29,32 +29,40 @@ static int check_program(struct fadi_call *c, const struct fad_program *p)
     return FAD_OK;
 }
 
-/* Which form each element has. Elements that all have the same need no list. */
-static int map_forms(struct fadi_plan *p)
+/* Whether elements have one form and lie in rows; else which form belongs to which kind and length. */
+static int find_places(struct fadi_plan *p)
 {
     struct fadi_call *c = p->c;
     const struct fad_sum *s = c->s;
-    bool rows = !s->x_offsets && !s->x_blocks && !s->kind;
-    if (rows) {
-        p->forms[0].terms = c->n;
-        return p->program->form_count == 1 && p->program->forms[0].own == s->x_count
-                   ? FAD_OK
-                   : invalid(c, "the program was made for another x_count");
+    bool one = !s->x_offsets && !s->x_blocks && !s->kind;
+    for (size_t f = p->program->form_count; f-- > 0;)
+        p->quick[(p->program->forms[f].kind * 5 + p->program->forms[f].own) % FADI_QUICK] = (uint16_t)(f + 1);
+    p->rows = one && !s->touch && !p->checks;
+    if (!one || (p->program->form_count == 1 && p->program->forms[0].own == s->x_count))
+        return FAD_OK;
+    return invalid(c, "the program was made for another x_count");
+}
+
+static size_t form_at(struct fadi_plan *p, size_t k)
+{
+    struct fadi_span x;
+    return fadi_locate(p->c, k, &x) ? p->program->form_count : fadi_plan_form_of(p, fadi_kind_of(p->c, k), x.count);
+}
+
+/* How many elements have each form, if a code asks for it. */
+static void count_terms(struct fadi_plan *p)
+{
+    bool asked = false;
+    for (size_t f = 0; f < p->program->form_count; f++)
+        for (size_t i = 0; i < p->forms[f].code->inputs; i++)
+            asked |= p->forms[f].code->scalars[i].op == FADI_G_TERMS;
+    if (asked && p->rows)
+        p->forms[0].terms = p->c->n;
+    for (size_t k = p->c->first; asked && !p->rows && k < p->c->first + p->c->n; k++) {
+        size_t form = form_at(p, k);
+        if (form < p->program->form_count) /* others fail in their leaf */
+            p->forms[form].terms++;
     }
-    if (p->program->form_count > 1) {
-        p->form_of = malloc((c->n + 1) * sizeof *p->form_of);
-        if (!p->form_of)
-            return FAD_ENOMEM;
-    }
-    for (size_t i = 0; i < c->n; i++) {
-        size_t form = fadi_program_form_of(p->program, c, c->first + i);
-        if (form == p->program->form_count)
-            return invalid(c, "the program has no form for an element's kind and number of values");
-        if (p->form_of)
-            p->form_of[i] = (uint32_t)form;
-        p->forms[form].terms++;
-    }
-    return FAD_OK;
 }
 
 static double input_of(const struct fadi_plan *p, const struct fadi_plan_form *f, const struct fadi_scalar *s)
@@ -81,13 +89,15 @@ static int run_prologue(struct fadi_plan *p, struct fadi_plan_form *f)
     return FAD_OK;
 }
 
-/* The element that the form was recorded from may be outside this call, or have moved: the first one that has the form. */
-static size_t element_of(const struct fadi_plan *p, size_t form)
+/* An element of this call that has the form: the one that was recorded, if it is there, or the first one; else the end. */
+static size_t element_of(struct fadi_plan *p, size_t form)
 {
-    size_t i = 0;
-    while (p->form_of && i < p->c->n && p->form_of[i] != form)
-        i++;
-    return p->c->first + i;
+    size_t k = p->forms[form].form->element, end = p->c->first + p->c->n;
+    if (p->rows || (k >= p->c->first && k < end && form_at(p, k) == form))
+        return k >= p->c->first && k < end ? k : p->c->first;
+    for (k = p->c->first; k < end && form_at(p, k) != form;)
+        k++;
+    return k;
 }
 
 /* Records one element again: arrays of fad_data may have moved, and what the term reads from elsewhere must not have changed. */
@@ -97,8 +107,10 @@ static int refresh(struct fadi_plan *p, size_t form)
     size_t k = element_of(p, form);
     struct fadi_span x;
     unsigned op;
-    int rc = f->terms ? fadi_locate(p->c, k, &x) : FAD_OK;
-    if (rc || !f->terms)
+    if (k >= p->c->first + p->c->n)
+        return FAD_OK;
+    int rc = fadi_locate(p->c, k, &x);
+    if (rc)
         return rc;
     rc = fadi_capture(p->c, k, &x, false, &f->fresh);
     if (rc == FAD_ENOMEM || rc == FAD_EOVERFLOW)
@@ -126,10 +138,8 @@ static int plan_form(struct fadi_plan *p, size_t form)
     f->first_sum = p->sums;
     p->sums += f->code->sums;
     p->slot_doubles = slots > p->slot_doubles ? slots : p->slot_doubles;
-    rc = p->c->s->program ? refresh(p, form) : FAD_OK;
-    if (!p->c->s->program)
-        f->bases = f->form->capture.bases;
-    return rc ? rc : run_prologue(p, f);
+    f->bases = f->form->capture.bases;
+    return p->c->s->program ? refresh(p, form) : FAD_OK;
 }
 
 static int prepare(struct fadi_plan *p)
@@ -142,9 +152,13 @@ static int prepare(struct fadi_plan *p)
     for (size_t f = 0; p->forms && f < p->program->form_count; f++)
         p->forms[f].form = p->program->forms + f;
     if (!rc)
-        rc = p->forms ? map_forms(p) : FAD_ENOMEM;
+        rc = p->forms ? find_places(p) : FAD_ENOMEM;
     for (size_t f = 0; f < p->program->form_count && !rc; f++)
         rc = plan_form(p, f);
+    if (!rc)
+        count_terms(p);
+    for (size_t f = 0; f < p->program->form_count && !rc; f++)
+        rc = run_prologue(p, p->forms + f);
     if (rc)
         return rc;
     p->lines = p->sums / FADI_LINE + 1;
@@ -262,13 +276,13 @@ static void combine(void *left, const void *right, void *plan)
 }
 
 /* The reason why an element failed is found again, since leaves have nowhere to put a sentence. */
-static int fail_at(const struct fadi_plan *p, int status, const struct fad_failure *why)
+static int fail_at(struct fadi_plan *p, int status, const struct fad_failure *why)
 {
     struct fad_failure reason;
     fadi_call_fail_at(p->c, status, why);
     if (status == FAD_EDATADEPENDENT && p->c->s->failure && why->index != SIZE_MAX) {
-        size_t form = p->form_of ? p->form_of[why->index - p->c->first] : 0;
-        if (fadi_uniform_element(p->forms[form].form, p->c, why->index, &reason))
+        size_t form = form_at(p, why->index);
+        if (form < p->program->form_count && fadi_uniform_element(p->forms[form].form, p->c, why->index, &reason))
             p->c->s->failure->reason = reason.reason;
     }
     return status;
@@ -310,7 +324,6 @@ int fadi_program_run(fad_pool *pool, struct fadi_call *c, struct fad_program *pr
         fadi_capture_fini(&p.forms[f].fresh);
     }
     free(p.forms);
-    free(p.form_of);
     fadi_call_finish(c, rc != FAD_OK);
     return rc;
 }

@@ -9,22 +9,10 @@
 
 #include "ad/program/program.h"
 
-/* Descriptions with more kinds and lengths are left to the tape. */
-#define FORMS_MAX 256u
-
-static uint32_t kind_of(const struct fadi_call *c, size_t k)
+size_t fadi_program_form_of(const struct fad_program *p, uint32_t kind, size_t own)
 {
-    return c->s->kind ? c->s->kind[k] : 0;
-}
-
-size_t fadi_program_form_of(const struct fad_program *p, const struct fadi_call *c, size_t k)
-{
-    struct fadi_span x;
-    uint32_t kind = kind_of(c, k);
     size_t i = 0;
-    if (fadi_locate(c, k, &x))
-        return p->form_count ? 0 : p->form_count; /* the leaf will say that this element is invalid */
-    while (i < p->form_count && (p->forms[i].kind != kind || p->forms[i].own != x.count))
+    while (i < p->form_count && (p->forms[i].kind != kind || p->forms[i].own != own))
         i++;
     return i;
 }
@@ -34,13 +22,9 @@ static bool one_form(const struct fad_sum *s)
     return !s->x_offsets && !s->x_blocks && !s->kind;
 }
 
-static int add_form(struct fad_program *p, const struct fadi_call *c, size_t k)
+static int add_form(struct fad_program *p, uint32_t kind, size_t own, size_t k)
 {
-    struct fadi_span x;
-    int rc = fadi_locate(c, k, &x);
-    if (rc)
-        return rc;
-    if (p->form_count == FORMS_MAX)
+    if (p->form_count == FADI_FORMS_MAX)
         return FAD_EUNSUPPORTED;
     if ((p->form_count & (p->form_count - 1)) == 0) { /* full: it has room for a power of two */
         size_t room = p->form_count ? 2 * p->form_count : 1;
@@ -51,19 +35,27 @@ static int add_form(struct fad_program *p, const struct fadi_call *c, size_t k)
     }
     struct fadi_form *f = p->forms + p->form_count++;
     memset(f, 0, sizeof *f);
-    f->kind = kind_of(c, k);
-    f->own = x.count;
+    f->kind = kind;
+    f->own = own;
     f->element = k;
     return FAD_OK;
 }
 
 static int find_forms(struct fad_program *p, const struct fadi_call *c)
 {
-    size_t end = one_form(c->s) ? 1 : c->n;
+    size_t end = one_form(c->s) ? 1 : c->n, last = SIZE_MAX;
     int rc = FAD_OK;
-    for (size_t i = 0; i < end && !rc; i++)
-        if (fadi_program_form_of(p, c, c->first + i) == p->form_count)
-            rc = add_form(p, c, c->first + i);
+    for (size_t k = c->first; k < c->first + end && !rc; k++) {
+        struct fadi_span x;
+        uint32_t kind = fadi_kind_of(c, k);
+        if (fadi_locate(c, k, &x))
+            return FAD_EINVAL;
+        if (last < p->form_count && p->forms[last].kind == kind && p->forms[last].own == x.count)
+            continue;
+        last = fadi_program_form_of(p, kind, x.count);
+        if (last == p->form_count)
+            rc = add_form(p, kind, x.count, k);
+    }
     return rc;
 }
 

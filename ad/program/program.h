@@ -48,8 +48,14 @@ void fadi_program_free(struct fad_program *p);
 const struct fadi_code *fadi_form_code(struct fad_program *p, struct fadi_form *f, unsigned wanted, int *rc);
 int fadi_form_init(struct fadi_form *f, const struct fadi_call *c, struct fad_failure *why);
 void fadi_form_fini(struct fadi_form *f);
-/** The form of element k, or form_count. */
-size_t fadi_program_form_of(const struct fad_program *p, const struct fadi_call *c, size_t k);
+/** Forms of one program at most: descriptions with more kinds and lengths are left to the tape. */
+#define FADI_FORMS_MAX 256u
+/** The form of elements of a kind and length, or form_count. */
+size_t fadi_program_form_of(const struct fad_program *p, uint32_t kind, size_t own);
+static inline uint32_t fadi_kind_of(const struct fadi_call *c, size_t k)
+{
+    return c->s->kind ? c->s->kind[k] : 0;
+}
 
 /** Whether element k does what the form's recording says. */
 int fadi_uniform_element(const struct fadi_form *f, const struct fadi_call *c, size_t k, struct fad_failure *why);

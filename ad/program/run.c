@@ -321,15 +321,6 @@ static void start_form(struct block *b, size_t form)
                                    .sums = b->m->row + 1 + b->f->first_sum};
 }
 
-static void put_element(struct block *b, size_t k)
-{
-    struct fadi_span x;
-    fadi_locate(b->plan->c, k, &x);
-    b->k[b->count] = k;
-    b->row[b->count] = x.data;
-    b->start[b->count++] = x.start;
-}
-
 /* Elements in rows of one length, the usual case. */
 static void run_rows(struct block *b, size_t begin, size_t end)
 {
@@ -350,38 +341,36 @@ static void run_rows(struct block *b, size_t begin, size_t end)
     }
 }
 
-static void run_form(struct block *b, size_t form, size_t begin, size_t end)
+/* Elements of one form in a sorted chunk. */
+static void run_sorted(struct block *b, const struct fadi_chunk *c, uint32_t from, uint32_t to)
 {
-    const struct fadi_plan *p = b->plan;
-    start_form(b, form);
-    if (!p->form_of && !p->c->s->x_offsets && !p->c->s->x_blocks) {
-        run_rows(b, begin, end);
-        return;
-    }
-    for (size_t k = begin; k < end; k++) {
-        if (p->form_of && p->form_of[k - p->c->first] != form)
-            continue;
-        put_element(b, k);
-        if (b->count == b->f->form->block)
+    for (; from < to; from++) {
+        size_t i = c->order[from];
+        b->k[b->count] = c->begin + i;
+        b->row[b->count] = c->row[i];
+        b->start[b->count] = c->start[i];
+        if (++b->count == b->f->form->block)
             run_block(b);
     }
     run_block(b);
 }
 
-/* Whatever may be wrong with an element's description, in order: the lowest one is reported. */
-static int check(const struct fadi_plan *p, size_t k)
+static int run_chunks(struct block *b, struct fadi_plan *p, size_t begin, size_t end, size_t *failed)
 {
-    const struct fad_sum *s = p->c->s;
-    struct fad_failure why;
-    struct fadi_span x;
-    size_t form = p->form_of ? p->form_of[k - p->c->first] : 0;
-    int rc = fadi_locate(p->c, k, &x);
-    for (size_t j = 0; j < s->touch_count && !rc; j++)
-        if (s->touch[k * s->touch_count + j] >= s->shared_count)
-            rc = FAD_EINVAL;
-    if (!rc && p->checks)
-        rc = fadi_uniform_element(p->forms[form].form, p->c, k, &why);
-    return rc;
+    uint32_t first[FADI_FORMS_MAX + 1];
+    size_t forms = p->program->form_count;
+    for (; begin < end; begin += FADI_CHUNK) {
+        size_t count = end - begin < FADI_CHUNK ? end - begin : FADI_CHUNK;
+        int rc = fadi_chunk_fill(b->m->chunk, p, begin, begin + count, failed);
+        if (rc)
+            return rc;
+        fadi_chunk_sort(b->m->chunk, forms, first);
+        for (size_t f = 0; f < forms; f++) {
+            start_form(b, f);
+            run_sorted(b, b->m->chunk, first[f], first[f + 1]);
+        }
+    }
+    return FAD_OK;
 }
 
 /* Moves the row to the accumulator; it is zero afterwards. */
@@ -403,24 +392,21 @@ static int move(const struct fadi_plan *p, struct fadi_memory *m, struct fadi_pa
 int fadi_program_leaf(size_t begin, size_t end, void *partial, void *plan, size_t *failed)
 {
     struct fadi_plan *p = plan;
-    const struct fad_sum *s = p->c->s;
-    bool every = s->x_offsets || s->x_blocks || s->touch || p->checks;
-    for (size_t k = begin; k < end && every; k++) {
-        int rc = check(p, k);
-        if (rc) {
-            *failed = k;
-            return fadi_call_own(p->c, k, rc);
-        }
-    }
-    struct fadi_memory *m = fadi_memory_take(p->slot_doubles, (p->sum_pages + p->picked * p->pick_pages) * FADI_PAGE);
+    size_t row = (p->sum_pages + p->picked * p->pick_pages) * FADI_PAGE;
+    struct fadi_memory *m = fadi_memory_take(p->slot_doubles, row, !p->rows);
     struct block b;
+    int rc = FAD_OK;
     if (!m)
         return fadi_call_own(p->c, begin, FAD_ENOMEM);
     b.plan = p;
     b.m = m;
-    for (size_t f = 0; f < p->program->form_count; f++)
-        run_form(&b, f, begin, end);
-    int rc = move(p, m, partial);
+    if (p->rows) {
+        start_form(&b, 0);
+        run_rows(&b, begin, end);
+    } else {
+        rc = run_chunks(&b, p, begin, end, failed);
+    }
+    int moved = move(p, m, partial); /* after a failure too: the next user of the memory needs zeros */
     fadi_memory_give(m);
-    return fadi_call_own(p->c, begin, rc);
+    return rc ? rc : fadi_call_own(p->c, begin, moved);
 }

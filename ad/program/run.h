@@ -1,6 +1,7 @@
 /** @file run.h  One call of a sum by a program.
  *
  *   plan.c   before and after the fold: prologue and epilogue, where sums go
+ *   chunk.c  elements of several forms, sorted
  *   run.c    one leaf: elements in blocks
  *   frame.c  a worker's memory, kept from call to call
  *
@@ -19,6 +20,10 @@ struct fadi_request {
     bool wants_x; /* x_blocks have their own outputs */
     bool each;    /* values are the call's term_values */
 };
+
+/** Elements that are sorted by form at once: part of the order in which sums are added up. */
+#define FADI_CHUNK 1024u
+#define FADI_QUICK 64u
 
 struct fadi_plan_form {
     struct fadi_form *form;
@@ -39,7 +44,8 @@ struct fadi_plan {
     bool needs_k;  /* something but rows of x is read or written by an element's number */
     bool checks; /* every element is compared with its recording */
     struct fadi_plan_form *forms;
-    uint32_t *form_of; /* of each element; NULL: there is one form */
+    bool rows;         /* all elements have one form and lie in rows of one length */
+    uint16_t quick[FADI_QUICK]; /* by kind and length: a form + 1, to be looked at first */
     size_t sums, lines; /* in the region of sums */
     size_t sum_pages, pick_pages, picked; /* picked: regions of pick_pages */
     fadi_replay *replay;
@@ -47,14 +53,31 @@ struct fadi_plan {
     const double *x_tangent; /* of this direction */
 };
 
+/** Elements of several forms, or anywhere in memory: where each one is, and all of them in the order of their forms. */
+struct fadi_chunk {
+    size_t begin, count;
+    uint16_t form[FADI_CHUNK], order[FADI_CHUNK];
+    const double *row[FADI_CHUNK];
+    size_t start[FADI_CHUNK];
+};
+
 /** What a worker uses in a leaf. row is zero between leaves, marks too. */
 struct fadi_memory {
     double *slots, *row;
     unsigned char *marks;
+    struct fadi_chunk *chunk;
     size_t slot_room, row_room; /* in doubles; marks: a byte for a line of the row */
 };
-struct fadi_memory *fadi_memory_take(size_t slots, size_t row);
+/** NULL without memory; chunk: with room for one. */
+struct fadi_memory *fadi_memory_take(size_t slots, size_t row, bool chunk);
 void fadi_memory_give(struct fadi_memory *m);
+
+/** The form of elements of a kind and length, or form_count. */
+size_t fadi_plan_form_of(struct fadi_plan *p, uint32_t kind, size_t own);
+/** Fills the chunk with elements begin .. end - 1; the lowest one that is not as it should be is *failed. */
+int fadi_chunk_fill(struct fadi_chunk *c, struct fadi_plan *p, size_t begin, size_t end, size_t *failed);
+/** Sorts; first[f] .. first[f + 1] - 1 are the places of form f in order. */
+void fadi_chunk_sort(struct fadi_chunk *c, size_t forms, uint32_t *first);
 
 /** The fold's accumulator is a pointer to one. */
 struct fadi_partial {

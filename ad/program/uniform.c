@@ -85,7 +85,7 @@ static size_t probe(const struct fadi_call *c, unsigned i)
 static bool has_form(const struct fadi_form *f, const struct fadi_call *c, size_t k)
 {
     struct fadi_span x;
-    return !fadi_locate(c, k, &x) && x.count == f->own && (c->s->kind ? c->s->kind[k] : 0) == f->kind;
+    return !fadi_locate(c, k, &x) && x.count == f->own && fadi_kind_of(c, k) == f->kind;
 }
 
 /* From k on, the next element that has the form; there is one. */
