@@ -1,8 +1,8 @@
 /* Gradients by several application threads on one pool, against the bits of the serial ones (A18): random sums of all shapes
  * of tests/random_sum.h, with sums inside terms (S6), with terms that fail (S16, A21), with every choice of outputs. A
  * failing sum must report the element and the code of the serial call, and leave its outputs alone. And sums whose gradients
- * are whole numbers, so that a lost or doubled adjoint shows: one description that all threads use at once (A1, A2, A8, A23),
- * folds in folds (A5), and tapes of the threads' own (A7).
+ * are whole numbers, so that a lost or doubled adjoint shows: one description and one program that all threads use at once
+ * (A1, A2, A8, A23), sums in sums (A5), and tapes of the threads' own (A7).
  *     stress/gradient [-t workers] [-s seconds] [-r seed] [-w seconds without progress]
  * ends with    pools=... failed=... gradients=... differ=0 inexact=0 */
 #include <stdatomic.h>
@@ -51,23 +51,38 @@ static void compare(fad_pool *pool, struct random_sum *r, uint64_t *dice)
 
 /* ---- whole numbers ---- */
 
-/* a k, k = 1 .. 100: 5050 a */
-static int times_index(fad_tape *t, size_t k, const fad_real *a, const fad_real *x, fad_real *y, void *user)
+/* a x, x = 1 .. 100: 5050 a. By the tape, and by one program that all threads use. */
+static int product(fad_tape *t, size_t k, const fad_real *a, const fad_real *x, fad_real *y, void *user)
 {
-    (void)x;
+    (void)k;
     (void)user;
-    *y = fad_mul(t, a[0], (double)(k + 1));
+    *y = fad_mul(t, a[0], x[0]);
     return 0;
 }
 
 static const double parameter = 3;
-static const struct fad_sum hundred = {
-    .terms = 100, .term = times_index, .shared_count = 1, .shared = &parameter, .leaf = 1, .grain = 1};
+static double one_to_hundred[100];
+static const struct fad_sum hundred = {.terms = 100, .term = product, .shared_count = 1, .shared = &parameter,
+                                       .x = one_to_hundred, .x_count = 1, .leaf = 1, .grain = 1};
+static struct fad_sum by_program;
 
-static bool exact_sum(fad_pool *pool)
+static bool exact_sum(fad_pool *pool, const struct fad_sum *s)
 {
     double value = 0, gradient = 0;
-    return fad_sum_gradient(pool, &hundred, &value, &gradient, NULL) == 0 && value == 3 * 5050 && gradient == 5050;
+    return fad_sum_gradient(pool, s, &value, &gradient, NULL) == 0 && value == 3 * 5050 && gradient == 5050;
+}
+
+static fad_program *make_program(void)
+{
+    fad_program *p = NULL;
+    by_program = hundred;
+    by_program.uniform = true;
+    for (size_t i = 0; i < 100; i++)
+        one_to_hundred[i] = (double)(i + 1);
+    if (fad_program_create(&p, &by_program))
+        stress_fail("no program");
+    by_program.program = p;
+    return p;
 }
 
 /* theta times the gradient of the sum above, 100 times */
@@ -106,7 +121,7 @@ static void exact(fad_pool *pool, fad_tape *t, uint64_t *dice)
 {
     bool nested = stress_below(dice, 16) == 0;
     for (unsigned i = 0; i < 10; i++)
-        atomic_fetch_add_explicit(&inexact, !exact_sum(pool) + !exact_tape(t, stress_below(dice, 1000)),
+        atomic_fetch_add_explicit(&inexact, !exact_sum(pool, i % 2 ? &hundred : &by_program) + !exact_tape(t, stress_below(dice, 1000)),
                                   memory_order_relaxed);
     if (nested)
         atomic_fetch_add_explicit(&inexact, !exact_nested(pool), memory_order_relaxed);
@@ -144,7 +159,9 @@ static void *call_often(void *arg)
 int main(int argc, char **argv)
 {
     struct stress s = stress_options(argc, argv);
+    fad_program *p = make_program();
     unsigned pools = stress_pools(&s, STRESS_CALLERS, 0.2, call_often, NULL);
+    fad_program_destroy(p);
     printf("pools=%u failed=%llu gradients=%llu differ=%llu inexact=%llu\n", pools, failed, gradients, differ, inexact);
     return stress_end(gradients, differ + inexact);
 }

@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <string.h>
 
-#define CALLERS 2
 #define TINY 10
 
 static atomic_ullong wakes, folds, lost, twice;
@@ -80,6 +79,11 @@ static void *call(void *arg)
 {
     struct stress_caller *c = arg;
     bool threads = fad_pool_workers(c->pool) > 1;
+    size_t hold = stress_below(&c->seed, 3);
+    if (hold == 0) /* the sleeper has looked, then something is published; and the other way round */
+        stress_plan_hold("sleep_begins", "publish_bottom");
+    else if (hold == 1)
+        stress_plan_hold("publish_bottom", "sleep_decided");
     do {
         size_t what = stress_below(&c->seed, 8), n = 1 + stress_below(&c->seed, 50);
         for (size_t i = 0; i < n && what; i++)
@@ -98,7 +102,7 @@ static void *call(void *arg)
 
 static void come_and_go(struct stress *s)
 {
-    for (unsigned i = 0; i < 30; i++, pools++) {
+    for (unsigned i = 0; i < 10; i++, pools++) {
         fad_pool *pool = stress_pool(stress_workers(s, i), 0, &s->seed);
         size_t n = stress_below(&s->seed, 4);
         for (size_t k = 0; k < n; k++)
@@ -138,8 +142,8 @@ int main(int argc, char **argv)
     int before = threads_now(), leaked;
     do {
         come_and_go(&s);
-        s.end = 0; /* one pool at a time */
-        pools += stress_pools(&s, CALLERS, 0.05, call, NULL);
+        s.end = 0; /* one pool at a time; mostly one caller, because another one's wake-up would make up for a lost one */
+        pools += stress_pools(&s, stress_below(&s.seed, 4) ? 1 : 2, 0.05, call, NULL);
     } while (stress_now() < end);
     leaked = leaked_since(before);
     printf("pools=%u wakes=%llu folds=%llu lost=%llu dup=%llu leaked=%d\n", pools, wakes, folds, lost, twice, leaked);
