@@ -65,12 +65,13 @@ libad_la_SOURCES += ad/program/columns.h ad/program/build.h ad/program/capture.h
 noinst_LTLIBRARIES += libreplay_generic.la
 libreplay_generic_la_SOURCES = ad/program/replay.c
 libreplay_generic_la_CFLAGS = $(AM_CFLAGS) $(AD_CFLAGS) -DFADI_WIDTH=2
-libwhole_la_LIBADD += libreplay_generic.la
+replay_libs = libreplay_generic.la
 if X86_64
 noinst_LTLIBRARIES += libreplay_avx2.la libreplay_avx512.la
 libreplay_avx2_la_SOURCES = ad/program/replay.c
 libreplay_avx2_la_CFLAGS = $(AM_CFLAGS) $(AD_CFLAGS) -DFADI_WIDTH=4
 libreplay_avx512_la_SOURCES = ad/program/replay.c
 libreplay_avx512_la_CFLAGS = $(AM_CFLAGS) $(AD_CFLAGS) -mavx512f -mavx512dq -mavx512vl -DFADI_WIDTH=8
-libwhole_la_LIBADD += libreplay_avx2.la libreplay_avx512.la
+replay_libs += libreplay_avx2.la libreplay_avx512.la
 endif
+libwhole_la_LIBADD += $(replay_libs)

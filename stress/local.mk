@@ -17,7 +17,7 @@ libpointsad_la_LIBTOOLFLAGS = --tag=disable-shared
 libstress_la_SOURCES = stress/points.c stress/watch.c stress/pools.c stress/stress.h
 libstress_la_CPPFLAGS = $(AM_CPPFLAGS) $(point_flags)
 libstress_la_LIBTOOLFLAGS = --tag=disable-shared
-libstress_la_LIBADD = libpointsad.la libpoints.la
+libstress_la_LIBADD = libpointsad.la $(replay_libs) libpoints.la
 stress_libs = libstress.la $(dependency_libs)
 
 stress_programs =
