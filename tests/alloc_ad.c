@@ -358,6 +358,109 @@ static int terms_of(const void *what, fad_pool *pool, double *out)
     return random_sum_terms(r, pool, out, out + r->n * r->y_count, NULL);
 }
 
+/* ---- sums on an outer tape, and rules ---- */
+
+static int product(const double *x, double *y, double *saved, void *user)
+{
+    (void)user;
+    for (size_t i = 0; i < OPERATIONS; i++)
+        saved[i] = x[i];
+    *y = x[0] * x[1];
+    return 0;
+}
+
+static int product_pullback(const double *x, const double *saved, const double *w, double *g, void *user)
+{
+    (void)x, (void)user;
+    g[0] += w[0] * saved[1];
+    g[1] += w[0] * saved[0];
+    return 0;
+}
+
+/* A rule with more memory than a tape begins with. */
+static fad_real by_rule(fad_tape *t, const fad_real *x, int *rc)
+{
+    static const struct fad_rule rule = {.inputs = OPERATIONS, .outputs = 1, .saved = OPERATIONS, .value = product,
+                                         .pullback = product_pullback};
+    fad_real *all = fad_alloc(t, OPERATIONS), y = x[0];
+    for (size_t i = 0; all && i < OPERATIONS; i++)
+        all[i] = i < 2 ? x[i] : fad_const(1);
+    *rc = all ? fad_rule_apply(t, &rule, all, &y) : FAD_ENOMEM;
+    return y;
+}
+
+static int inner_term(fad_tape *t, size_t k, const fad_real *s, const fad_real *x, fad_real *y, void *user)
+{
+    int rc = 0;
+    (void)user;
+    y[0] = fad_mul(t, s[k], by_rule(t, x, &rc));
+    y[1] = fad_dot(t, OPERATIONS, s, s);
+    return rc;
+}
+
+static int outer_term(fad_tape *t, size_t k, const fad_real *s, const fad_real *x, fad_real *y, void *user)
+{
+    fad_real in[6], sums[2], each[6];
+    struct fad_sum inner = {.terms = 3, .leaf = 1, .grain = 1, .shared_count = OPERATIONS, .x_count = 2, .y_count = 2,
+                            .term = inner_term};
+    for (size_t i = 0; i < 6; i++)
+        in[i] = fad_mul(t, x[i % 2], (double)(i + k));
+    int rc = fad_sum_apply(user, t, &inner, s, in, sums);
+    if (!rc)
+        rc = fad_sum_terms_apply(user, t, &inner, s, in, each);
+    if (!rc)
+        *y = fad_add(t, fad_add(t, sums[0], sums[1]), fad_sum_of(t, 6, each));
+    return rc;
+}
+
+static int nested_sums(const void *what, fad_pool *pool, double *out)
+{
+    double *shared = malloc(OPERATIONS * sizeof *shared), x[6] = {1, 2, 3, 4, 5, 6};
+    (void)what;
+    if (!shared)
+        return FAD_ENOMEM;
+    for (size_t j = 0; j < OPERATIONS; j++)
+        shared[j] = (double)(j % 3);
+    struct fad_sum s = {.terms = 3, .leaf = 1, .grain = 1, .shared = shared, .shared_count = OPERATIONS, .x = x,
+                        .x_count = 2, .term = outer_term, .user = pool};
+    int rc = fad_sum_gradient(pool, &s, out, out + 1, out + 1 + OPERATIONS);
+    free(shared);
+    return rc;
+}
+
+static int ruled_value(const struct fad_element *e, double *y)
+{
+    e->saved[0] = e->shared[e->k] * e->x[0];
+    *y = e->saved[0] * e->saved[0];
+    return 0;
+}
+
+static int ruled_pullback(const struct fad_element *e, const double *w, double *shared, double *x)
+{
+    shared[e->k] += w[0] * 2 * e->saved[0] * e->x[0];
+    x[0] += w[0] * 2 * e->saved[0] * e->shared[e->k];
+    return 0;
+}
+
+static int ruled_sum(const void *what, fad_pool *pool, double *out)
+{
+    static const struct fad_term_rule rule = {.saved = 3000, .value = ruled_value, .pullback = ruled_pullback};
+    double shared[6] = {1, 2, 3, 4, 5, 6};
+    (void)what;
+    struct fad_sum s = {.terms = 6, .leaf = 1, .grain = 1, .shared = shared, .shared_count = 6, .x = shared, .x_count = 1,
+                        .rule = &rule};
+    return fad_sum_gradient(pool, &s, out, out + 1, out + 7);
+}
+
+static void sums_on_tapes_and_rules(void **state)
+{
+    (void)state;
+    each_allocation(nested_sums, "nested sums", NULL, 1 + OPERATIONS + 6, 0);
+    each_allocation(nested_sums, "nested sums", NULL, 1 + OPERATIONS + 6, 3);
+    each_allocation(ruled_sum, "a rule", NULL, 13, 0);
+    each_allocation(ruled_sum, "a rule", NULL, 13, 3);
+}
+
 static void sums_of_all_shapes(void **state)
 {
     (void)state;
@@ -487,6 +590,7 @@ int main(void)
         cmocka_unit_test(branches),
         cmocka_unit_test(a_tape_that_grows),
         cmocka_unit_test(a_sum_with_long_terms),
+        cmocka_unit_test(sums_on_tapes_and_rules),
         cmocka_unit_test(sums_of_all_shapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

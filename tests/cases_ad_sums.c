@@ -1,4 +1,4 @@
-/* Faults that users of other systems have reported, in sums: A1 to A4, A7, A17 to A20, A22, A23. Numbers are chosen so that sums of
+/* Faults that users of other systems have reported, in sums: A1 to A4, A7, A8, A17 to A20, A22, A23. Numbers are chosen so that sums of
  * them are exact wherever an exact result is asked for: small whole numbers. */
 #include <stdarg.h>
 #include <stddef.h>
@@ -362,6 +362,47 @@ static void a23_one_description(void **state)
     }
 }
 
+/* ---- A8 ---- */
+
+static int uniform_term(fad_tape *t, size_t k, const fad_real *a, const fad_real *x, fad_real *y, void *user)
+{
+    (void)k, (void)user;
+    *y = fad_exp(t, fad_mul(t, fad_sin(t, fad_mul(t, a[0], x[0])), fad_sub(t, a[1], a[2])));
+    return 0;
+}
+
+/* A8: one program replayed from 8 threads at once. The first uses are at the same time too. */
+static void a8_one_program(void **state)
+{
+    enum { N = 1000 };
+    double a[] = {0.5, 1.0 / 3, 0.7}, x[N], expected[4];
+    struct fad_sum s = describe(N, uniform_term, 3, a);
+    struct twice u[8];
+    pthread_t thread[8];
+    fad_program *alone, *used;
+    (void)state;
+    for (size_t k = 0; k < N; k++)
+        x[k] = 0.01 * (double)k;
+    s.x = x;
+    s.x_count = 1;
+    s.uniform = true;
+    assert_int_equal(fad_program_create(&alone, &s), 0);
+    assert_int_equal(fad_program_create(&used, &s), 0);
+    s.program = alone;
+    assert_int_equal(fad_sum_gradient(NULL, &s, expected, expected + 1, NULL), 0);
+    s.program = used;
+    for (int i = 0; i < 8; i++) {
+        u[i] = (struct twice){&s, expected, 0};
+        assert_int_equal(pthread_create(thread + i, NULL, use_description, u + i), 0);
+    }
+    for (int i = 0; i < 8; i++) {
+        pthread_join(thread[i], NULL);
+        assert_int_equal(u[i].bad, 0);
+    }
+    fad_program_destroy(alone);
+    fad_program_destroy(used);
+}
+
 static int end_pools(void **state)
 {
     (void)state;
@@ -377,7 +418,7 @@ int main(void)
         cmocka_unit_test(a3_captured_variable),   cmocka_unit_test(a4_ten_squares),
         cmocka_unit_test(a19_workers_do_not_count), cmocka_unit_test(a7_threads_with_tapes),
         cmocka_unit_test(a20_same_losses),        cmocka_unit_test(a22_compensation),
-        cmocka_unit_test(a23_one_description),
+        cmocka_unit_test(a23_one_description),    cmocka_unit_test(a8_one_program),
     };
     return cmocka_run_group_tests(tests, NULL, end_pools);
 }

@@ -54,7 +54,8 @@ struct fad_element {
     void *user;           /**< the sum's */
 };
 
-/** A whole term of a sum: goes into fad_sum.rule, instead of fad_sum.term. */
+/** A whole term of a sum: goes into fad_sum.rule, instead of fad_sum.term. It has values and gradients; calls that need other
+ * derivatives are FAD_EUNSUPPORTED. */
 struct fad_term_rule {
     size_t saved;         /**< doubles that value may leave for the others */
 
@@ -64,8 +65,6 @@ struct fad_term_rule {
      * may be NULL: not wanted. Called after value, once for each of the y_count values, with y_adjoint 1 there and 0
      * elsewhere. What it adds for fixed parameters and components does not count. */
     int (*pullback)(const struct fad_element *e, const double *y_adjoint, double *shared_adjoint, double *x_adjoint);
-    /** y_tangent[y_count] from the tangents of shared and x. NULL: fad_sum_jvp is FAD_EUNSUPPORTED. */
-    int (*tangent)(const struct fad_element *e, const double *shared_tangent, const double *x_tangent, double *y_tangent);
     uint64_t reserved[4]; /**< zero */
 };
 
