@@ -12,8 +12,8 @@
     X(take_restore)    /* after [D4], before [D11] */ \
     X(steal_top)       /* after [D5], before [D6] */ \
     X(steal_array)     /* after [D7], before [D8] */ \
-    X(steal_slot)      /* after [D8], before [J3] and [D9] */ \
-    X(steal_state)     /* after [J3], before [D9] */ \
+    X(steal_slot)      /* after [D8], before [J4] and [D9] */ \
+    X(steal_state)     /* after [J4], before [D9] */ \
     X(steal_won)       /* after [D9], before the thief signs [J1] */ \
     X(grow_copied)     /* before [D10] */ \
     X(grow_published)  /* after [D10], before the old array is retired */ \

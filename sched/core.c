@@ -94,17 +94,9 @@ struct fadi_core *fadi_core_create(unsigned threads, uint64_t spin_ns, size_t st
 
 void fadi_core_destroy(struct fadi_core *core)
 {
-    FAD_STORE(&core->stop, 1, FADI_SEQ_CST); /* before the epoch goes up, after which sleepers look at it */
+    FAD_STORE(&core->stop, 1, FAD_RELAXED); /* relaxed: [P5] releases it */
     fadi_lot_wake_all(&core->lot);
     for (unsigned i = 0; i < fadi_core_threads(core); i++)
         fadi_join_thread(core->thread[i]);
     core_free(core);
-}
-
-bool fadi_core_busy(struct fadi_core *core)
-{
-    for (unsigned i = 0; i < core->slots; i++)
-        if (FAD_LOAD(&core->worker[i].busy, FADI_ACQUIRE)) /* acquire: free means that its user is through with it */
-            return true;
-    return FAD_LOAD(&core->slotless, FADI_ACQUIRE) != 0; /* acquire: as above */
 }

@@ -31,7 +31,7 @@ static void retire(struct fadi_deque *d, struct fadi_array *a)
     struct fadi_array *head = FAD_LOAD(d->retired, FAD_RELAXED); /* relaxed: only compared */
     do
         a->next = head;
-    while (!FADI_CAS(d->retired, &head, a, FADI_RELEASE)); /* release: a->next, for the exchange that takes the list */
+    while (!FADI_CAS(d->retired, &head, a, FADI_RETIRE_PUSH)); /* [D14] */
 }
 
 static bool grow(struct fadi_deque *d, uint64_t top, uint64_t tail)
@@ -89,21 +89,20 @@ fad_task *fadi_deque_take(struct fadi_deque *d)
         return FAD_LOAD(&d->pub.slot[i & d->pub.mask], FAD_RELAXED); /* relaxed: own slot */
     }
     FADI_POINT(take_top);
-    /* The last one, or none. Either way top ends up where bottom must go back to: i + 1 would lose tasks if top is
-     * further, and a lower value would give them out twice. */
+    /* The last one, or none. Either way top ends up at i + 1: it was no further, because bottom and tail were i + 1. A
+     * lower bottom would give the task out twice. */
     bool won = top == i && FADI_CAS(&d->pub.top, &top, i + 1, FADI_TAKE_CAS); /* [D4] */
-    if (top == i)
-        top = i + 1;
-    d->pub.tail = top;
+    d->pub.tail = i + 1;
     FADI_POINT(take_restore);
-    FAD_STORE(&d->pub.bottom, top, FADI_RESTORE_BOTTOM);                              /* [D11] */
+    /* [D11] relaxed: a thief that reads it finds nothing to take, unless his top is older; then his [D9] fails */
+    FAD_STORE(&d->pub.bottom, i + 1, FAD_RELAXED);
     return won ? FAD_LOAD(&d->pub.slot[i & d->pub.mask], FAD_RELAXED) : NULL; /* relaxed: own slot */
 }
 
 bool fadi_deque_visible(struct fadi_deque *d)
 {
-    uint64_t top = FAD_LOAD(&d->pub.top, FADI_STEAL_TOP);                      /* [D5] */
-    return (int64_t)(FAD_LOAD(&d->pub.bottom, FADI_STEAL_BOTTOM) - top) > 0; /* [D6] */
+    uint64_t top = FAD_LOAD(&d->pub.top, FAD_RELAXED); /* relaxed: an old one is lower, and costs one more search */
+    return (int64_t)(FAD_LOAD(&d->pub.bottom, FADI_LOOK_BOTTOM) - top) > 0; /* [D13] */
 }
 
 fad_task *fadi_deque_steal(struct fadi_deque *victim, fad_task *awaited, bool *lost)
@@ -122,8 +121,9 @@ fad_task *fadi_deque_steal(struct fadi_deque *victim, fad_task *awaited, bool *l
     t = FAD_LOAD(&a->slot[top & a->mask], FAD_RELAXED);
     fadi_rcu_unlock(victim->retired);
     FADI_POINT(steal_slot);
-    /* [J3] top was read before: if the awaited task is still the victim's, so is what lies at top */
-    if (awaited && FAD_LOAD(&awaited->state, FADI_STATE_WAIT) != &victim->pub)
+    /* [J4] Bottom was read before: if the awaited task is still being run, what lies at top descends from it. Relaxed: had
+     * it been finished [J2] before what lies there was published [D1], then [D6] has acquired that. */
+    if (awaited && FAD_LOAD(&awaited->state, FAD_RELAXED) != &victim->pub)
         return NULL;
     FADI_POINT(steal_state);
     if (FADI_CAS(&victim->pub.top, &top, top + 1, FADI_STEAL_CAS)) { /* [D9] */

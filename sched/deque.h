@@ -41,7 +41,9 @@ void fadi_array_free(struct fadi_array *a);
 
 /** Slots of a new deque, and the most it grows to. */
 #define FADI_DEQUE_FIRST 64
+#ifndef FADI_DEQUE_MOST
 #define FADI_DEQUE_MOST (UINT64_C(1) << 16)
+#endif
 
 struct fadi_deque {
     struct fad_worker pub;                       /* first: what the inline functions see */

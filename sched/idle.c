@@ -5,9 +5,7 @@
 
 bool fadi_core_visible(struct fadi_core *core)
 {
-    /* seq_cst: a slot that is taken for the first time is counted before anything is published in it, and this reads after
-     * the announcement [P2] or the end of a search [P3] */
-    uint32_t used = FAD_LOAD(&core->used, FADI_SEQ_CST);
+    uint32_t used = FAD_LOAD(&core->used, FADI_USED_READ); /* [S2] */
     for (uint32_t i = 0; i < used; i++)
         if (fadi_deque_visible(&core->worker[i].deque))
             return true;
@@ -45,7 +43,7 @@ fad_task *fadi_steal_any(struct fadi_worker *w, bool *lost)
 
 static bool stopping(struct fadi_core *core)
 {
-    return FAD_LOAD(&core->stop, FADI_ACQUIRE) != 0; /* acquire: what the destroyer did before; nothing depends on it */
+    return FAD_LOAD(&core->stop, FAD_RELAXED) != 0; /* relaxed: before sleeping [P6] has acquired it */
 }
 
 /* A round takes more than 8 ns: with a clock that stands still the search ends too. */
@@ -83,7 +81,7 @@ void fadi_free_retired(struct fadi_core *core)
 {
     struct fadi_array *a = NULL;
     if (FAD_LOAD(&core->retired, FAD_RELAXED)) /* relaxed: only whether there are any */
-        a = FADI_EXCHANGE(&core->retired, NULL, FADI_ACQUIRE); /* acquire, pairs with the push: a->next */
+        a = FADI_EXCHANGE(&core->retired, NULL, FADI_RETIRE_TAKE); /* [D15] */
     if (a) {
         FADI_POINT(retired_taken);
         fadi_rcu_synchronize(&core->retired);

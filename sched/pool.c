@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "common/fpenv.h"
-#include "common/point.h"
 #include "sched/arch.h"
 #include "sched/cpus.h"
 #include "sched/wait.h"
@@ -62,7 +61,7 @@ static bool install_handlers(void)
  * NULL: no memory, the call runs serially. */
 static struct fadi_core *current_core(fad_pool *pool)
 {
-    struct fadi_core *core = FAD_LOAD(&pool->core, FADI_ACQUIRE); /* acquire, pairs with the store below */
+    struct fadi_core *core = FAD_LOAD(&pool->core, FADI_CORE_READ); /* [C1] */
     if (core->generation == fadi_generation())
         return core;
     pthread_mutex_lock(&making);
@@ -70,40 +69,13 @@ static struct fadi_core *current_core(fad_pool *pool)
     if (core->generation != fadi_generation()) {
         core = fadi_core_create(pool->workers - 1, pool->spin_ns, pool->stack_bytes);
         if (core)
-            FAD_STORE(&pool->core, core, FADI_RELEASE); /* release: the core's fields */
+            FAD_STORE(&pool->core, core, FADI_CORE_STORE); /* [C2] */
     }
     pthread_mutex_unlock(&making);
     return core;
 }
 
 /* ---- entering ---- */
-
-static __thread unsigned last_guest;
-
-/* Counts the slot among those that thieves look at, before anything is published in it. */
-static void note_used(struct fadi_core *core, uint32_t slots)
-{
-    uint32_t used = FAD_LOAD(&core->used, FAD_RELAXED); /* relaxed: only grows; this thread's slot was counted once */
-    while (used < slots && !FADI_CAS(&core->used, &used, slots, FADI_SEQ_CST)) /* see fadi_core_visible */
-        ;
-}
-
-static struct fadi_worker *take_guest(struct fadi_core *core)
-{
-    for (unsigned i = 0; i < FADI_GUESTS; i++) {
-        unsigned at = core->slots - FADI_GUESTS + (last_guest + i) % FADI_GUESTS;
-        struct fadi_worker *w = &core->worker[at];
-        uint32_t free_slot = 0;
-        /* relaxed: only whether to try */
-        if (FAD_LOAD(&w->busy, FAD_RELAXED) == 0 && FADI_CAS(&w->busy, &free_slot, 1, FADI_GUEST_TAKE)) { /* [G1] */
-            last_guest = (last_guest + i) % FADI_GUESTS;
-            FADI_POINT(guest_taken);
-            note_used(core, at + 1);
-            return w;
-        }
-    }
-    return NULL;
-}
 
 static int run_serial(int (*fn)(struct fadi_worker *w, void *arg), void *arg)
 {
@@ -118,9 +90,9 @@ static int run_serial(int (*fn)(struct fadi_worker *w, void *arg), void *arg)
 static int run_slotless(struct fadi_core *core, int (*fn)(struct fadi_worker *w, void *arg), void *arg)
 {
     int rc;
-    FADI_ADD(&core->slotless, 1, FADI_GUEST_TAKE);
+    FADI_ADD(&core->slotless, 1, FAD_RELAXED); /* relaxed: a call that races with destroy is the caller's error */
     rc = run_serial(fn, arg);
-    FADI_ADD(&core->slotless, (uint32_t)-1, FADI_GUEST_GIVE);
+    FADI_ADD(&core->slotless, (uint32_t)-1, FADI_GUEST_GIVE); /* [G2] */
     return rc;
 }
 
@@ -131,8 +103,7 @@ static int run_guest(struct fadi_worker *w, int (*fn)(struct fadi_worker *w, voi
     fadi_frame_push(&frame, w);
     rc = fn(w, arg);
     fadi_frame_pop(&frame);
-    FADI_POINT(guest_returning);
-    FAD_STORE(&w->busy, 0, FADI_GUEST_GIVE); /* [G2] */
+    fadi_guest_give(w);
     return rc;
 }
 
@@ -148,7 +119,7 @@ int fadi_with_worker(fad_pool *pool, int (*fn)(struct fadi_worker *w, void *arg)
     fp = fadi_fp_enter();
     if (w)
         rc = fn(w, arg);
-    else if (core && (w = take_guest(core)))
+    else if (core && (w = fadi_guest_take(core)))
         rc = run_guest(w, fn, arg);
     else
         rc = core ? run_slotless(core, fn, arg) : run_serial(fn, arg);
@@ -195,7 +166,7 @@ int fad_pool_destroy(fad_pool *pool)
     struct fadi_core *core;
     if (!pool)
         return FAD_OK;
-    core = FAD_LOAD(&pool->core, FADI_ACQUIRE); /* acquire: as in current_core */
+    core = FAD_LOAD(&pool->core, FADI_CORE_READ); /* [C1] */
     if (core->generation == fadi_generation()) {
         if (fadi_core_busy(core))
             return FAD_EBUSY;

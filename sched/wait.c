@@ -74,7 +74,7 @@ static pthread_cond_t wait_condition = PTHREAD_COND_INITIALIZER;
 void fadi_wait(FAD_ATOMIC(uint32_t) * word, uint32_t value)
 {
     pthread_mutex_lock(&wait_mutex);
-    if (FAD_LOAD(word, FADI_EPOCH_READ) == value)
+    if (FAD_LOAD(word, FAD_RELAXED) == value) /* relaxed: the mutex orders it */
         pthread_cond_wait(&wait_condition, &wait_mutex);
     pthread_mutex_unlock(&wait_mutex);
 }

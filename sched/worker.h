@@ -37,7 +37,9 @@ struct fadi_core {
 };
 
 /** Guest slots of a pool; a call that finds none free runs serially. */
+#ifndef FADI_GUESTS
 #define FADI_GUESTS 64u
+#endif
 /** Stack that must be left to go one level deeper. */
 #define FADI_STACK_RESERVE 32768u
 
@@ -53,6 +55,11 @@ static inline unsigned fadi_core_threads(const struct fadi_core *core)
 {
     return FAD_LOAD(&core->threads, FAD_RELAXED); /* relaxed: changes only while the first threads look for work */
 }
+
+/** A guest slot for the calling thread, NULL: all are taken. */
+struct fadi_worker *fadi_guest_take(struct fadi_core *core);
+/** The slot's deque is empty by now. */
+void fadi_guest_give(struct fadi_worker *w);
 /** Is any call inside, with a guest slot or without? */
 bool fadi_core_busy(struct fadi_core *core);
 
@@ -67,7 +74,7 @@ bool fadi_hungry(const struct fadi_worker *w);
 /** Is any of them awake? (a hint) */
 bool fadi_anyone_awake(const struct fadi_worker *w);
 
-/* The rest is between worker.c, idle.c, thread.c and pool.c. */
+/* The rest is between worker.c, idle.c, thread.c, guest.c and pool.c. */
 
 /** Runs a stolen task. */
 void fadi_execute(struct fadi_worker *w, fad_task *t);
