@@ -34,6 +34,24 @@ make_scratch()
 	trap 'exit 1' HUP INT TERM
 }
 
+# need_relacy, build_model OUTPUT FLAGS...: the harnesses of stress/model under relacy.
+need_relacy()
+{
+	[ "${CROSS_COMPILING:-no}" = no ] || skip "a cross build: the orders are the same everywhere"
+	[ -n "$CXX" ] || skip "no C++ compiler"
+	echo '#include <relacy/relacy.hpp>' | $CXX -std=c++17 -w -fsyntax-only -x c++ - 2>/dev/null ||
+		skip "relacy is not installed (Debian: relacy-dev)"
+}
+
+# relacy has its own operator delete, but not the sized one
+build_model()
+{
+	output=$1
+	shift
+	$CXX -std=c++17 -O1 -fno-lifetime-dse -w -fno-sized-deallocation -pthread "$@" -I"$srcdir" -I"$srcdir/include" \
+		"$srcdir/stress/model/relacy.cc" -o "$output"
+}
+
 # A sanitizer's own code and symbols would be judged instead of the library's.
 skip_if_sanitized()
 {

@@ -7,10 +7,11 @@ script_tests += scripts/check-fences
 script_tests += scripts/check-api
 script_tests += scripts/check-install
 script_tests += scripts/check-model
+script_tests += scripts/check-mutations
 script_tests += scripts/check-examples
 script_tests += scripts/check-readme
 TESTS += $(script_tests)
-EXTRA_DIST += $(script_tests) scripts/common.sh scripts/run-test scripts/run-stress scripts/skip
+EXTRA_DIST += $(script_tests) scripts/common.sh scripts/mutate.awk scripts/run-test scripts/run-stress scripts/skip
 # by hand; none of the tests
 EXTRA_DIST += scripts/check-arm64 scripts/arm64-boot scripts/coverage
 

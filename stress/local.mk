@@ -33,8 +33,8 @@ stress_programs += stress/gradient
 stress_gradient_SOURCES = stress/gradient.c $(random_sums) $(ad_support)
 stress_gradient_LDADD = $(stress_libs)
 
-# Compiled and run by scripts/check-model.
-EXTRA_DIST += stress/model/relacy.h stress/model/main.h stress/model/deque.cc stress/model/park.cc
+# Compiled and run by scripts/check-model and check-mutations.
+EXTRA_DIST += stress/model/harness.h stress/model/relacy.h stress/model/relacy.cc stress/model/genmc.c stress/model/mutations
 
 check_PROGRAMS += $(stress_programs)
 TESTS += $(stress_programs)
