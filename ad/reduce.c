@@ -148,12 +148,21 @@ static int make_plain(struct fadi_reduce *c)
     return c->plain ? FAD_OK : FAD_ENOMEM;
 }
 
+/* Whether x's gradient can be built in place: it lies packed and not over x, and the way there cannot fail. */
+static bool goes_straight(const struct fadi_reduce *c, const double *x_gradient)
+{
+    size_t width = c->sum.x_count, from = c->call.first * width, count = c->call.n * width;
+    uintptr_t x = (uintptr_t)(c->sum.x + from), g = (uintptr_t)(x_gradient + from), bytes = count * sizeof(double);
+    return c->direct && x_gradient && count && (!c->sum.x_stride || c->sum.x_stride == width) &&
+           c->call.leaf <= FADI_STRAIGHT_LEAF && (x + bytes <= g || g + bytes <= x);
+}
+
 static int prepare(struct fadi_reduce *c, bool wants_shared, bool wants_x)
 {
     bool tapes = !c->direct, store;
     c->records = (wants_shared && c->sum.shared_count && (c->r->of.term || c->r->finish)) || wants_x;
     store = c->records && !c->r->recompute;
-    int rc = fadi_call_prepare(&c->call, wants_shared && c->records, wants_x);
+    int rc = fadi_call_prepare(&c->call, wants_shared && c->records, wants_x && !c->straight);
     rc = rc ? rc : make_states(c);
     if (rc)
         return rc;
@@ -332,7 +341,9 @@ static void deliver(fad_pool *pool, const struct fadi_reduce *c, const struct en
         out->value[i] = fadi_canonical(e->y[i]);
     if (out->shared)
         fadi_deliver_shared(&c->call, total, out->shared);
-    if (c->call.wants_x)
+    if (c->straight)
+        fadi_reduce_straight(pool, c);
+    else if (c->call.wants_x)
         fadi_deliver_x(pool, &c->call, out->x);
 }
 
@@ -355,7 +366,9 @@ static int conclude(fad_pool *pool, struct fadi_reduce *c, struct ending *e, con
     int rc = end(c, e, seed);
     if (!rc && c->records) {
         finish_parts_back(c, root, e->z_adjoint, adjoint);
-        if (c->call.wants_x || !c->direct)
+        if (c->straight)
+            rc = fail(c, fadi_nodes_down(pool, c));
+        else if (c->call.wants_x || !c->direct)
             rc = down(pool, c, &u.total);
     }
     if (e->t && c->call.wants_shared) {
@@ -370,6 +383,7 @@ static int conclude(fad_pool *pool, struct fadi_reduce *c, struct ending *e, con
 static int run(fad_pool *pool, struct fadi_reduce *c, const double *seed, const struct outputs *out, bool wants_x)
 {
     struct ending e = {NULL, NULL, NULL, NULL};
+    c->straight = goes_straight(c, out->x) ? out->x : NULL;
     int rc = fail(c, prepare(c, out->shared != NULL, wants_x));
     if (!rc) {
         e.z = malloc((2 * c->results + results_of(c)) * sizeof *e.z);

@@ -34,6 +34,7 @@ struct fadi_reduce {
     bool built_in, general; /* there are parts of this kind */
     bool direct;            /* nothing is recorded: built-in parts read x */
     bool records;           /* gradients are asked for */
+    double *straight;       /* direct: x's gradient, if it can be built where the user wants it; else NULL */
     uint32_t node_family;   /* stamps of recordings of nodes */
     fad_real *plain;        /* the shared parameters as constants: for passes that only evaluate */
 
@@ -65,6 +66,11 @@ static inline double *fadi_state_at(const struct fadi_reduce *c, const struct fa
 int fadi_reduce_leaf_up(size_t begin, size_t end, void *node, void *call, size_t *failed);
 /** fad_leaf: from the leaf's adjoint to the gradients; total is a struct fadi_total. */
 int fadi_reduce_leaf_down(size_t begin, size_t end, void *total, void *call, size_t *failed);
+
+/** Leaves up to this size may go straight. */
+#define FADI_STRAIGHT_LEAF 2048u
+/** From the adjoints of all leaves to c->straight; cannot fail. */
+void fadi_reduce_straight(fad_pool *pool, const struct fadi_reduce *c);
 
 /** The fold's other callbacks going up. */
 void fadi_node_identity(void *node, void *call);

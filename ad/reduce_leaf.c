@@ -278,27 +278,49 @@ int fadi_reduce_leaf_up(size_t begin, size_t end, void *node, void *call, size_t
 
 /* ---- Down ---- */
 
-/* Built-in parts' gradient of x, straight to where it is built. */
-static int direct_down(struct fadi_reduce *c, size_t leaf, size_t begin, size_t end)
+/* Built-in parts' gradient of x, of one leaf. */
+static void x_gradient(const struct fadi_reduce *c, size_t begin, size_t end, double *to, double *room)
 {
     struct fadi_run v = rows_of(c, begin, end);
     size_t width = c->sum.x_count, n = end - begin;
-    double *to = c->call.x_built + (begin - c->call.first) * width;
+    memset(to, 0, n * width * sizeof *to);
+    leaf_adjoints(c, &v, (begin - c->call.first) / c->call.leaf, to, room);
+    for (size_t j = 0; c->sum.x_fixed && j < width; j++)
+        for (size_t i = 0; c->sum.x_fixed[j] && i < n; i++)
+            to[i * width + j] = 0.0;
+    for (size_t i = 0; i < n * width; i++)
+        to[i] = fadi_canonical(to[i]);
+}
+
+static int direct_down(struct fadi_reduce *c, size_t begin, size_t end)
+{
     struct work w;
     int rc = open_work(&w, c, begin, end);
-    rc = rc ? rc : fadi_tape_reserve_scratch(w.t, n / 2 + 1);
-    if (!rc) {
-        memset(to, 0, n * width * sizeof *to);
-        leaf_adjoints(c, &v, leaf, to, (double *)w.t->scratch);
-        for (size_t j = 0; c->sum.x_fixed && j < width; j++)
-            for (size_t i = 0; c->sum.x_fixed[j] && i < n; i++)
-                to[i * width + j] = 0.0;
-        for (size_t i = 0; i < n * width; i++)
-            to[i] = fadi_canonical(to[i]);
-    }
+    rc = rc ? rc : fadi_tape_reserve_scratch(w.t, (end - begin) / 2 + 1);
+    if (!rc)
+        x_gradient(c, begin, end, c->call.x_built + (begin - c->call.first) * c->sum.x_count, (double *)w.t->scratch);
     if (w.t)
         fadi_keep_tape_back(w.t);
     return fadi_call_own(&c->call, begin, rc);
+}
+
+static int straight(size_t begin, size_t end, void *call, size_t *failed)
+{
+    const struct fadi_reduce *c = call;
+    double room[FADI_STRAIGHT_LEAF];
+    (void)failed;
+    x_gradient(c, begin, end, c->straight + begin * c->sum.x_count, room);
+    return FAD_OK;
+}
+
+void fadi_reduce_straight(fad_pool *pool, const struct fadi_reduce *c)
+{
+    struct fad_fold_options options = {.leaf = c->call.leaf, .grain = c->sum.grain, .first = c->call.first};
+    size_t end = c->call.first + c->call.n, failed;
+    /* Nothing may fail any more: what the workers cannot do is done here. */
+    if (fad_for(pool, c->call.n, straight, (void *)c, &options))
+        for (size_t k = c->call.first; k < end; k += c->call.leaf)
+            straight(k, end - k > c->call.leaf ? k + c->call.leaf : end, (void *)c, &failed);
 }
 
 struct sweep {
@@ -416,6 +438,6 @@ int fadi_reduce_leaf_down(size_t begin, size_t end, void *total, void *call, siz
     struct fadi_reduce *c = call;
     size_t leaf = (begin - c->call.first) / c->call.leaf;
     if (c->direct)
-        return direct_down(c, leaf, begin, end);
+        return direct_down(c, begin, end);
     return taped_down(c, leaf, begin, end, total, failed);
 }

@@ -465,6 +465,11 @@ static void layouts_of_x(void **state)
     s.of.x_offsets = offsets;
     assert_int_equal(fad_reduce_gradient(NULL, &s, NULL, NULL, NULL, other), 0);
     assert_memory_equal(g, other, sizeof g);
+    memcpy(other, x, sizeof g); /* in place */
+    s = r;
+    s.of.x = other;
+    assert_int_equal(fad_reduce_gradient(NULL, &s, NULL, NULL, NULL, other), 0);
+    assert_memory_equal(g, other, sizeof g);
     s = r;
     s.of.x_blocks = blocks;
     pattern_fill(other, sizeof other);

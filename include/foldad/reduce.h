@@ -107,7 +107,8 @@ FAD_API int fad_reduce_value(fad_pool *pool, const struct fad_reduce *r, double 
  *                           + for each such node 24 a recorded operation of the combines
  *              each worker  one leaf's recording: 33 bytes a recorded operation or input, 32 a value and 8 an element, up
  *                           to three times that while it grows; gradients of the shared parameters as in fad_sum_gradient
- *            Nothing is stored where nothing is recorded: built-in parts without a term need the first line alone.
+ *            Nothing is stored where nothing is recorded: built-in parts without a term need the first line alone, and not
+ *            the x gradient where that lies packed and leaves have at most 2048 elements.
  * Cost:      store: one recording and one sweep; recompute: plain evaluation, then recording and sweep
  * Errors:    as fad_reduce_value, and as fad_sum_gradient for x; outputs untouched */
 FAD_API int fad_reduce_gradient(fad_pool *pool, const struct fad_reduce *r, const double *seed, double *value,
