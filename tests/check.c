@@ -67,6 +67,11 @@ static void forward_on_a_tape(void **state)
     assert_true(slope == 2 * 27 * 27);
     assert_int_equal(fad_tape_forward(t, none, 1, 4, in, seeds, tangent), 0);
     assert_true(tangent[0] == 0);
+    /* operations on arrays stop too */
+    fad_real root = fad_sqrt(t, y), zero[] = {fad_const(0), fad_const(0), fad_const(2)};
+    const fad_real list[] = {root, none, x};
+    assert_int_equal(fad_tape_forward(t, fad_dot(t, 3, zero, list), 1, 4, in, seeds + 12, tangent), 0);
+    assert_true(tangent[0] == 2);
     assert_int_equal(fad_tape_forward(NULL, z, 1, 4, in, seeds, tangent), FAD_EINVAL);
     assert_int_equal(fad_tape_forward(t, z, 1, 4, NULL, seeds, tangent), FAD_EINVAL);
     assert_int_equal(fad_tape_forward(t, z, 1, 4, in, seeds, NULL), FAD_EINVAL);
@@ -74,7 +79,7 @@ static void forward_on_a_tape(void **state)
     assert_int_equal(fad_tape_forward(t, z, 1, 4, in, seeds, tangent), FAD_EHANDLE);
     fad_fail(t, 5);
     assert_int_equal(fad_tape_forward(t, none, 1, 0, NULL, NULL, tangent), 5);
-    assert_true(tangent[0] == 0);
+    assert_true(tangent[0] == 2);
     assert_int_equal(fad_tape_destroy(t), 0);
 }
 

@@ -60,13 +60,17 @@ tests_reduce_SOURCES = tests/reduce.c $(ad_support)
 unit_tests += tests/errors_ad tests/errors_sum
 tests_errors_ad_SOURCES = tests/errors_ad.c $(expressions) $(ad_support)
 tests_errors_sum_SOURCES = tests/errors_sum.c $(random_sums) $(ad_support)
-tests_alloc_ad_SOURCES = tests/alloc_ad.c $(random_sums) $(ad_support)
-tests_alloc_ad_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc \
+allocations = tests/allocations.c tests/allocations.h
+wrap_allocations = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc \
 	-Wl,--wrap=posix_memalign,--wrap=mmap,--wrap=munmap,--wrap=free
 shapes = tests/shape.c tests/shape.h $(ad_support)
 unit_tests += tests/rule tests/apply
 tests_rule_SOURCES = tests/rule.c $(shapes)
 tests_apply_SOURCES = tests/apply.c $(shapes)
+tests_alloc_ad_SOURCES = tests/alloc_ad.c $(allocations) $(random_sums) $(ad_support)
+tests_alloc_ad_LDFLAGS = $(AM_LDFLAGS) $(wrap_allocations)
+tests_alloc_second_SOURCES = tests/alloc_second.c $(allocations) $(random_sums) $(ad_support)
+tests_alloc_second_LDFLAGS = $(AM_LDFLAGS) $(wrap_allocations)
 unit_tests += tests/cases_ad
 corners = tests/corners.c tests/corners.h
 tests_cases_ad_SOURCES = tests/cases_ad.c $(corners) $(expressions) $(ad_support)
@@ -76,15 +80,16 @@ unit_tests += tests/cases_ad_sums
 tests_cases_ad_sums_SOURCES = tests/cases_ad_sums.c $(ad_support)
 unit_tests += tests/cases_ad_nested
 tests_cases_ad_nested_SOURCES = tests/cases_ad_nested.c $(ad_support)
-unit_tests += tests/second tests/hessians tests/check
+unit_tests += tests/second tests/hessians tests/check tests/property_second
 tests_second_SOURCES = tests/second.c $(expressions) $(ad_support)
 tests_hessians_SOURCES = tests/hessians.c $(ad_support)
+tests_property_second_SOURCES = tests/property_second.c $(random_sum_checks) $(random_sums) $(ad_support)
 tests_check_SOURCES = tests/check.c $(expressions) $(ad_support)
 
 # faults of the system: memory, threads, waits, the clock, signals
 unit_tests += tests/fault_signals
 if HAVE_WRAP
-unit_tests += tests/alloc_sched tests/alloc_ad tests/threads_fail tests/fault_wait tests/fault_time tests/reduce_memory
+unit_tests += tests/alloc_sched tests/alloc_ad tests/alloc_second tests/threads_fail tests/fault_wait tests/fault_time tests/reduce_memory
 endif
 workload = tests/workload.c tests/workload.h $(random_sums) $(ad_support)
 tests_fault_wait_SOURCES = tests/fault_wait.c $(workload)

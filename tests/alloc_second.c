@@ -1,0 +1,187 @@
+/* No memory: in forward mode, second derivatives, checks, the search for a NaN and terms on duals. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "tests/allocations.h"
+#include "tests/random_sum.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- sums of all shapes ---- */
+
+/* Directions from the heap, so that a write beyond them would show. */
+static double *direction_of(size_t count)
+{
+    double *v = malloc((count + 1) * sizeof *v);
+    for (size_t j = 0; v && j < count; j++)
+        v[j] = j % 3 - 1.0;
+    return v;
+}
+
+static int product_of(const void *what, fad_pool *pool, double *out)
+{
+    const struct random_sum *r = what;
+    struct random_sum own;
+    double *v = direction_of(r->s.shared_count);
+    random_sum_describe(r, pool, NULL, &own);
+    size_t row = r->y_count * r->s.shared_count;
+    int rc = v ? fad_sum_hvp(pool, &own.s, v, out, out + r->y_count, out + r->y_count + row) : FAD_ENOMEM;
+    free(v);
+    return rc;
+}
+
+static int tangent_of(const void *what, fad_pool *pool, double *out)
+{
+    const struct random_sum *r = what;
+    struct random_sum own;
+    double *v = direction_of(r->s.shared_count);
+    random_sum_describe(r, pool, NULL, &own);
+    int rc = v ? fad_sum_jvp(pool, &own.s, v, NULL, out, out + r->y_count) : FAD_ENOMEM;
+    free(v);
+    return rc;
+}
+
+static void random_sums(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 8001; seed <= 8004; seed++) {
+        struct random_sum r;
+        char name[40];
+        random_sum_make(&r, seed, 6);
+        r.s.grain = 1;
+        size_t row = r.y_count * r.s.shared_count;
+        unsigned workers = seed % 2 ? 0 : 3;
+        snprintf(name, sizeof name, "sum %llu", (unsigned long long)seed);
+        each_allocation(product_of, name, &r, r.y_count + 2 * row, workers);
+        each_allocation(tangent_of, name, &r, 2 * r.y_count, workers);
+        random_sum_free(&r);
+    }
+}
+
+/* ---- the rest, on one small sum with blocks ---- */
+
+enum { P = 3, N = 4, LONG = 1500 }; /* more operations and words than a new tape has room for */
+
+static int long_term(fad_tape *t, size_t k, const fad_real *a, const fad_real *x, fad_real *y, void *user)
+{
+    fad_real r = a[0], all[LONG];
+    (void)user;
+    for (size_t i = 0; i < LONG; i++)
+        all[i] = r = fad_add(t, fad_mul(t, r, 0.5), i % 2 ? a[1] : fad_mul(t, a[2], x[0]));
+    *y = fad_mul(t, fad_dot(t, LONG, all, all), 1e-3 * (double)(k + 1));
+    return 0;
+}
+
+static int small_sum(int kind, fad_pool *pool, double *out)
+{
+    static const double a[P] = {0.5, -1, 0.25}, x[N] = {1, 2, 3, 4};
+    struct fad_block blocks[N];
+    struct fad_check worst;
+    struct fad_nan first;
+    struct fad_sum s;
+    memset(&s, 0, sizeof s);
+    memset(blocks, 0, sizeof blocks);
+    for (unsigned k = 0; k < N; k++) {
+        blocks[k].data = x + k;
+        blocks[k].count = 1;
+    }
+    s.terms = N;
+    s.leaf = s.grain = 1;
+    s.shared = a;
+    s.shared_count = P;
+    s.x_blocks = blocks;
+    s.term = long_term;
+    if (kind == 0)
+        return fad_sum_hessian(pool, &s, out, out + 1, out + 1 + P);
+    if (kind == 1) {
+        double tangents[2 * N] = {1, 2, 3, 4};
+        return fad_sum_jvp_many(pool, &s, 2, NULL, tangents, out, out + 1);
+    }
+    if (kind == 2) {
+        int rc = fad_sum_check(pool, &s, &worst);
+        if (!rc) {
+            out[0] = worst.excess;
+            out[1] = worst.other;
+        }
+        return rc;
+    }
+    int rc = fad_sum_find_nan(pool, &s, &first);
+    if (!rc)
+        out[0] = first.index == SIZE_MAX;
+    return rc;
+}
+
+static int hessian(const void *what, fad_pool *pool, double *out)
+{
+    (void)what;
+    return small_sum(0, pool, out);
+}
+
+static int tangents(const void *what, fad_pool *pool, double *out)
+{
+    (void)what;
+    return small_sum(1, pool, out);
+}
+
+static int checked(const void *what, fad_pool *pool, double *out)
+{
+    (void)what;
+    return small_sum(2, pool, out);
+}
+
+static int searched(const void *what, fad_pool *pool, double *out)
+{
+    (void)what;
+    return small_sum(3, pool, out);
+}
+
+static int on_duals(const void *what, fad_pool *pool, double *out)
+{
+    double one[2] = {1, 0}, two[2] = {0, 1};
+    struct fad_dual a[P] = {{0.5, one}, {-1, two}, {0.25, NULL}}, x = {2, NULL}, y = {0, out + 1};
+    (void)what, (void)pool;
+    int rc = fad_dual_term(long_term, 0, P, a, 1, &x, 1, &y, 2, NULL);
+    if (!rc)
+        out[0] = y.value;
+    return rc;
+}
+
+static int on_a_tape(const void *what, fad_pool *pool, double *out)
+{
+    const double seeds[4] = {1, 0, 0, 1};
+    fad_tape *t = fad_tape_create();
+    (void)what, (void)pool;
+    if (!t)
+        return FAD_ENOMEM;
+    fad_real x[2] = {fad_input(t, 2), fad_input(t, 3)};
+    int rc = fad_tape_forward(t, fad_mul(t, x[0], x[1]), 2, 2, x, seeds, out);
+    fad_tape_destroy(t);
+    return rc;
+}
+
+static void everything_else(void **state)
+{
+    (void)state;
+    each_allocation(hessian, "hessian", NULL, 1 + P + P * P, 0);
+    each_allocation(hessian, "hessian", NULL, 1 + P + P * P, 3);
+    each_allocation(tangents, "tangents", NULL, 3, 0);
+    each_allocation(searched, "search", NULL, 1, 0);
+    each_allocation(on_duals, "duals", NULL, 3, 0);
+    each_allocation(on_a_tape, "a tape", NULL, 2, 0);
+    each_allocation(checked, "check", NULL, 2, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_sums),
+        cmocka_unit_test(everything_else),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
