@@ -69,6 +69,8 @@ tests_rule_SOURCES = tests/rule.c $(shapes)
 tests_apply_SOURCES = tests/apply.c $(shapes)
 tests_alloc_ad_SOURCES = tests/alloc_ad.c $(allocations) $(random_sums) $(ad_support)
 tests_alloc_ad_LDFLAGS = $(AM_LDFLAGS) $(wrap_allocations)
+tests_alloc_program_SOURCES = tests/alloc_program.c $(allocations) $(random_sums) $(ad_support)
+tests_alloc_program_LDFLAGS = $(AM_LDFLAGS) $(wrap_allocations)
 tests_alloc_second_SOURCES = tests/alloc_second.c $(allocations) $(random_sums) $(ad_support)
 tests_alloc_second_LDFLAGS = $(AM_LDFLAGS) $(wrap_allocations)
 unit_tests += tests/cases_ad
@@ -89,7 +91,7 @@ tests_check_SOURCES = tests/check.c $(expressions) $(ad_support)
 # faults of the system: memory, threads, waits, the clock, signals
 unit_tests += tests/fault_signals
 if HAVE_WRAP
-unit_tests += tests/alloc_sched tests/alloc_ad tests/alloc_second tests/threads_fail tests/fault_wait tests/fault_time tests/reduce_memory
+unit_tests += tests/alloc_sched tests/alloc_ad tests/alloc_program tests/alloc_second tests/threads_fail tests/fault_wait tests/fault_time tests/reduce_memory
 endif
 workload = tests/workload.c tests/workload.h $(random_sums) $(ad_support)
 tests_fault_wait_SOURCES = tests/fault_wait.c $(workload)
