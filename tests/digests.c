@@ -195,6 +195,29 @@ static void one_sum(fad_pool *pool, uint64_t seed)
     random_sum_free(&r);
 }
 
+/* By a program, with a gradient and a product with the Hessian. */
+static uint64_t one_program(fad_pool *pool, const struct random_sum *r)
+{
+    struct random_sum own;
+    size_t entries = r->y_count * r->s.shared_count;
+    double *product = calloc(r->y_count + entries + 1, sizeof *product);
+    random_sum_describe(r, pool, NULL, &own);
+    int rc = product && r->s.shared_count ? fad_sum_hvp(pool, &own.s, own.s.shared, product, NULL, product + r->y_count) : 0;
+    uint64_t h = digest(mix(one_gradient(pool, r), (uint64_t)rc), product, product ? r->y_count + entries : 0);
+    free(product);
+    return h;
+}
+
+static void one_uniform_sum(fad_pool *pool, uint64_t seed)
+{
+    struct random_sum r;
+    random_sum_make_uniform(&r, seed, 300);
+    uint64_t serial = one_program(NULL, &r);
+    r.s.grain = seed % 2 ? 1 + seed % 7 : 0;
+    tell_seed("program", seed, serial, one_program(pool, &r));
+    random_sum_free(&r);
+}
+
 int main(int argc, char **argv)
 {
     unsigned count = 100;
@@ -211,6 +234,7 @@ int main(int argc, char **argv)
         tell_seed("fold", i, one_fold(NULL, i, 0), one_fold(pool_with(WORKERS), i, i % 3));
         tell_seed("array", i, one_array(NULL, i), one_array(pool_with(WORKERS), i));
         one_sum(pool_with(WORKERS), i);
+        one_uniform_sum(pool_with(WORKERS), i);
     }
     pools_end();
     printf("different=%u\n", different);
