@@ -54,6 +54,7 @@ static void programs_of_all_shapes(void **state)
         struct random_sum r;
         char name[40];
         random_sum_make_uniform(&r, seed, 6);
+        r.s.uniform = true;
         r.s.grain = 1;
         size_t row = r.y_count + r.y_count * r.s.shared_count;
         snprintf(name, sizeof name, "uniform sum %llu", (unsigned long long)seed);

@@ -212,6 +212,7 @@ static void one_uniform_sum(fad_pool *pool, uint64_t seed)
 {
     struct random_sum r;
     random_sum_make_uniform(&r, seed, 300);
+    r.s.uniform = true;
     uint64_t serial = one_program(NULL, &r);
     r.s.grain = seed % 2 ? 1 + seed % 7 : 0;
     tell_seed("program", seed, serial, one_program(pool, &r));

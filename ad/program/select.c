@@ -133,7 +133,11 @@ static uint32_t link_of(const struct fadi_lower *l, uint32_t n)
         return FADI_NO_NODE;
     if (!fadi_is_element(l, node->c))
         return kind == CHAIN_V ? factor_link(l, node) : FADI_NO_NODE;
-    return l->uses[node->c] == 1 && chain_of(l, node->c) == kind ? node->c : FADI_NO_NODE;
+    if (l->uses[node->c] != 1 || chain_of(l, node->c) != kind)
+        return FADI_NO_NODE;
+    const struct fadi_gnode *c = node_of(l, node->c);
+    bool ends_polynomial = c->op == FADI_OP_FMA && !fadi_is_element(l, c->c) && factor_link(l, c) != FADI_NO_NODE;
+    return ends_polynomial ? FADI_NO_NODE : node->c; /* that one is another kind of chain */
 }
 
 static void absorb_links(struct fadi_lower *l)
