@@ -3,7 +3,8 @@
 
 #include "ad/rules.h"
 
-/* ---- Short names, so that rules read as formulas ---- */
+/* ---- Short names, so that rules read as formulas. No call has two operands that are made in it: the order in which a compiler
+ * makes them would become that of the nodes, and so of sums. ---- */
 
 static fadi_ref constant(struct fadi_maker *m, double v)
 {
@@ -42,12 +43,14 @@ static fadi_ref zero_where_zero(struct fadi_maker *m, fadi_ref a, fadi_ref b)
 static fadi_ref arc(struct fadi_maker *m, fadi_ref x)
 {
     fadi_ref one = constant(m, 1.0);
-    return inv(m, m->unary(m, FADI_OP_SQRT, mul(m, sub(m, one, x), add(m, one, x))));
+    fadi_ref below = sub(m, one, x), above = add(m, one, x);
+    return inv(m, m->unary(m, FADI_OP_SQRT, mul(m, below, above)));
 }
 
 /* Operation op of x, which has the value v. */
 static fadi_ref of_one(struct fadi_maker *m, unsigned op, fadi_ref x, fadi_ref v)
 {
+    fadi_ref a, b;
     switch (op) {
     case FADI_OP_NEG:
         return FADI_REF_MINUS_ONE;
@@ -58,7 +61,9 @@ static fadi_ref of_one(struct fadi_maker *m, unsigned op, fadi_ref x, fadi_ref v
     case FADI_OP_ABS:
         return m->unary(m, FADI_OP_SIGN, x);
     case FADI_OP_SQRT: /* + 0: +inf at -0 too */
-        return quotient(m, constant(m, 0.5), add(m, v, constant(m, 0.0)));
+        a = constant(m, 0.5);
+        b = add(m, v, constant(m, 0.0));
+        return quotient(m, a, b);
     case FADI_OP_CBRT:
         return inv(m, mul(m, mul(m, constant(m, 3.0), v), v));
     case FADI_OP_EXP:
@@ -76,13 +81,17 @@ static fadi_ref of_one(struct fadi_maker *m, unsigned op, fadi_ref x, fadi_ref v
     case FADI_OP_COS:
         return neg(m, m->unary(m, FADI_OP_SIN, x));
     case FADI_OP_TAN:
-        return add(m, constant(m, 1.0), square(m, v));
+        a = constant(m, 1.0);
+        b = square(m, v);
+        return add(m, a, b);
     case FADI_OP_ASIN:
         return arc(m, x);
     case FADI_OP_ACOS:
         return neg(m, arc(m, x));
     case FADI_OP_ATAN:
-        return inv(m, add(m, constant(m, 1.0), square(m, x)));
+        a = constant(m, 1.0);
+        b = square(m, x);
+        return inv(m, add(m, a, b));
     case FADI_OP_SINH:
         return m->unary(m, FADI_OP_COSH, x);
     case FADI_OP_COSH:
@@ -102,7 +111,9 @@ static fadi_ref of_one(struct fadi_maker *m, unsigned op, fadi_ref x, fadi_ref v
     case FADI_OP_LOGISTIC: /* 1 - v would cancel near 1 */
         return mul(m, v, m->unary(m, FADI_OP_LOGISTIC, neg(m, x)));
     case FADI_OP_SECH2:
-        return mul(m, mul(m, constant(m, -2.0), v), m->unary(m, FADI_OP_TANH, x));
+        a = mul(m, constant(m, -2.0), v);
+        b = m->unary(m, FADI_OP_TANH, x);
+        return mul(m, a, b);
     case FADI_OP_GAUSS: /* v is 0 at the infinities */
         return mulz(m, v, mul(m, constant(m, -2.0), x));
     case FADI_OP_DIGAMMA:
@@ -135,10 +146,11 @@ static fadi_ref angle(struct fadi_maker *m, fadi_ref u, fadi_ref r)
 /* Of max (first = x > y) and min: 1 for what was taken, 1/2 each where both are equal; a NaN takes the first one. */
 static void choice(struct fadi_maker *m, fadi_ref first, const fadi_ref *x, unsigned wanted, fadi_ref *partial)
 {
-    fadi_ref one = constant(m, 1.0), zero = constant(m, 0.0);
+    fadi_ref one = constant(m, 1.0), zero = constant(m, 0.0), half = constant(m, 0.5);
     fadi_ref number = m->compare(m, FADI_OP_EQ, x[0], x[0]), equal = m->compare(m, FADI_OP_EQ, x[0], x[1]);
     fadi_ref p = m->select(m, number, zero, one);
-    p = m->select(m, equal, constant(m, 0.5), m->select(m, first, one, p));
+    p = m->select(m, first, one, p);
+    p = m->select(m, equal, half, p);
     if (wanted & 1)
         partial[0] = p;
     if (wanted & 2)

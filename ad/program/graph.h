@@ -67,7 +67,8 @@ struct fadi_graph {
 int fadi_graph_init(struct fadi_graph *g);
 void fadi_graph_fini(struct fadi_graph *g);
 
-/** The node, folded if its operands are constants; those that are absent are FADI_NO_NODE. */
+/** The node, folded if its operands are constants; those that are absent are FADI_NO_NODE. Numbers of nodes decide the order of
+ * sums, so no call may have two operands that are made in it: their order would be the compiler's. */
 uint32_t fadi_graph_add(struct fadi_graph *g, unsigned op, uint32_t a, uint32_t b, uint32_t c);
 uint32_t fadi_graph_const(struct fadi_graph *g, double value);
 /** The node of one operand, if there is one; else FADI_NO_NODE. */

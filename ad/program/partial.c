@@ -81,6 +81,7 @@ static uint32_t by_rule(struct fadi_graph *g, const struct fadi_gnode *n, uint32
 uint32_t fadi_partial(struct fadi_graph *g, uint32_t at, unsigned i, bool *stops)
 {
     const struct fadi_gnode n = g->nodes[at];
+    uint32_t half;
     *stops = is_singular(n.op);
     switch (n.op) {
     case FADI_OP_LT:
@@ -99,7 +100,8 @@ uint32_t fadi_partial(struct fadi_graph *g, uint32_t at, unsigned i, bool *stops
     case FADI_G_INVZ:
         return fadi_unary(g, FADI_OP_NEG, fadi_unary(g, FADI_OP_SQUARE, at));
     case FADI_G_ROOT:
-        return fadi_binary(g, FADI_OP_MUL, fadi_graph_const(g, 0.5), fadi_unary(g, FADI_G_INVZ, at));
+        half = fadi_graph_const(g, 0.5);
+        return fadi_binary(g, FADI_OP_MUL, half, fadi_unary(g, FADI_G_INVZ, at));
     default:
         return by_rule(g, &n, at, i);
     }

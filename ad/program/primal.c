@@ -72,9 +72,11 @@ static uint32_t dot(const struct import *m, const struct fadi_entry *e, size_t s
     struct fadi_graph *g = &m->b->graph;
     if (size == 0)
         return fadi_graph_const(g, 0.0);
-    uint32_t s = fadi_binary(g, FADI_OP_MUL, operand(m, e), operand(m, e + 1));
-    for (size_t i = 2; i < size; i += 2)
-        s = fadi_graph_add(g, FADI_OP_FMA, operand(m, e + i), operand(m, e + i + 1), s);
+    uint32_t s = FADI_NO_NODE;
+    for (size_t i = 0; i < size; i += 2) {
+        uint32_t a = operand(m, e + i), b = operand(m, e + i + 1);
+        s = i ? fadi_graph_add(g, FADI_OP_FMA, a, b, s) : fadi_binary(g, FADI_OP_MUL, a, b);
+    }
     return s;
 }
 
@@ -127,6 +129,15 @@ static uint32_t column(const struct import *m, const struct fadi_entry *e)
     return fadi_graph_add(&b->graph, FADI_G_DATA, b->columns++, FADI_NO_NODE, FADI_NO_NODE);
 }
 
+/* The operands one after the other: were they made in one call, their order would be the compiler's. */
+static uint32_t plain(const struct import *m, const struct fadi_entry *head)
+{
+    uint32_t n[3] = {FADI_NO_NODE, FADI_NO_NODE, FADI_NO_NODE};
+    for (uint32_t i = 0; i < head->size; i++)
+        n[i] = operand(m, head + 1 + i);
+    return fadi_graph_add(&m->b->graph, head->id, n[0], n[1], n[2]);
+}
+
 static uint32_t import_one(const struct import *m, const struct fadi_entry *head)
 {
     const struct fadi_entry *e = head + 1;
@@ -145,8 +156,7 @@ static uint32_t import_one(const struct import *m, const struct fadi_entry *head
     case FADI_OP_SUB:
         return sum(m, head->id, e, e + 1);
     default:
-        return fadi_graph_add(&m->b->graph, head->id, operand(m, e), head->size > 1 ? operand(m, e + 1) : FADI_NO_NODE,
-                              head->size > 2 ? operand(m, e + 2) : FADI_NO_NODE);
+        return plain(m, head);
     }
 }
 
