@@ -112,6 +112,20 @@ struct fadi_work {
     fad_real *own, *gathered, *y; /* in the tape's scratch */
 };
 
+/** A call for tangents, and what its directions are. */
+struct fadi_jvp {
+    struct fadi_call c; /* first: the fold knows the call only. rows: directions */
+    const double *shared_tangents, *x_tangents; /* NULL: zeros */
+    size_t x_apart; /* from one direction's tangents of x to the next one's */
+    bool sizes;     /* sums of absolute values instead of tangents */
+    _Atomic uint64_t *edges; /* NULL, or raised to the most operands that an element's operations have together */
+};
+/** Direction d's row of the tape gets its tangents of the shared parameters; and zeros again, as far as `used`. */
+void fadi_jvp_seed(const struct fadi_jvp *j, const struct fadi_tape *t);
+void fadi_jvp_clear(const struct fadi_jvp *j, const struct fadi_tape *t, uint64_t used);
+/** fad_leaf of a rule's tangents; user is the fadi_jvp. */
+int fadi_ruled_jvp(size_t begin, size_t end, void *total, void *call, size_t *failed);
+
 /** A tape that is laid out for the call, in w->t, or NULL there; the leaf begins with element `begin`. */
 int fadi_work_open(struct fadi_work *w, struct fadi_call *c, size_t begin);
 void fadi_work_close(const struct fadi_work *w);

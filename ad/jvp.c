@@ -9,20 +9,17 @@
 /* Directions of one fold: a row of tangents each, on every worker's tape. */
 #define ROWS 16u
 
-/* A call, and what its directions are. */
-struct jvp {
-    struct fadi_call c; /* first: the fold knows the call only */
-    const double *shared_tangents, *x_tangents;
-    size_t x_apart; /* from one direction's tangents of x to the next one's */
-    bool sizes;     /* sums of absolute values instead of tangents */
-    _Atomic uint64_t *edges; /* raised to the most operands that an element's operations have together */
-};
-
-static void seed_shared(const struct jvp *j, const struct fadi_tape *t)
+void fadi_jvp_seed(const struct fadi_jvp *j, const struct fadi_tape *t)
 {
     size_t count = j->c.s->shared_count;
     for (size_t d = 0; j->c.wants_shared && d < j->c.rows; d++)
         memcpy(fadi_row_of(t, d) + 1, j->shared_tangents + d * count, count * sizeof(double));
+}
+
+void fadi_jvp_clear(const struct fadi_jvp *j, const struct fadi_tape *t, uint64_t used)
+{
+    for (size_t d = 0; j->c.records && d < j->c.rows; d++)
+        memset(fadi_row_of(t, d), 0, (size_t)used * sizeof(double));
 }
 
 /* The last operation that a sweep has to reach, plus 1. */
@@ -36,7 +33,7 @@ static uint64_t end_of(const struct fadi_work *w)
 }
 
 /* Adds element k's values and tangents to the total. */
-static int add_element(const struct jvp *j, const struct fadi_work *w, size_t k, uint64_t end, double *value)
+static int add_element(const struct fadi_jvp *j, const struct fadi_work *w, size_t k, uint64_t end, double *value)
 {
     const struct fadi_call *c = &j->c;
     struct fadi_tape *t = w->t;
@@ -56,7 +53,7 @@ static int add_element(const struct jvp *j, const struct fadi_work *w, size_t k,
     return rc < 0 ? fadi_call_own(w->c, k, rc) : rc;
 }
 
-static void count_edges(const struct jvp *j, const struct fadi_tape *t)
+static void count_edges(const struct fadi_jvp *j, const struct fadi_tape *t)
 {
     uint64_t edges = 2 * (t->head.next - t->base) + t->word_count;
     uint64_t seen = atomic_load_explicit(j->edges, memory_order_relaxed);
@@ -68,13 +65,13 @@ static void count_edges(const struct jvp *j, const struct fadi_tape *t)
 
 static int jvp_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed)
 {
-    struct jvp *j = call;
+    struct fadi_jvp *j = call;
     struct fadi_total *sum = total;
     struct fadi_work w;
     int rc = fadi_work_open(&w, &j->c, begin);
     uint64_t used = j->c.base;
     if (!rc)
-        seed_shared(j, w.t);
+        fadi_jvp_seed(j, w.t);
     for (size_t k = begin; k < end && !rc; k++) {
         rc = fadi_work_evaluate(&w, k);
         if (!rc) {
@@ -86,14 +83,14 @@ static int jvp_leaf(size_t begin, size_t end, void *total, void *call, size_t *f
         if (rc)
             *failed = k;
     }
-    for (size_t d = 0; w.t && j->c.records && d < j->c.rows; d++)
-        memset(fadi_row_of(w.t, d), 0, (size_t)used * sizeof(double));
+    if (w.t)
+        fadi_jvp_clear(j, w.t, used);
     fadi_work_close(&w);
     return rc;
 }
 
 /* What a call needs before its fold; fadi_call_finish undoes it. */
-static int prepare(struct jvp *j)
+static int prepare(struct fadi_jvp *j)
 {
     struct fadi_call *c = &j->c;
     int rc = fadi_call_prepare(c, j->shared_tangents != NULL, false);
@@ -105,14 +102,14 @@ static int prepare(struct jvp *j)
 }
 
 /* Directions done .. done + c.rows - 1. */
-static int run(fad_pool *pool, struct jvp *j, double *value, double *tangents)
+static int run(fad_pool *pool, struct fadi_jvp *j, double *value, double *tangents)
 {
     struct fadi_call *c = &j->c;
     size_t y_count = c->y_count;
     struct fadi_total *total = malloc(sizeof *total + c->values * sizeof(double));
     int rc = fadi_call_fail(c, total ? prepare(j) : FAD_ENOMEM);
     if (!rc)
-        rc = fadi_call_fold(pool, c, jvp_leaf, total);
+        rc = fadi_call_fold(pool, c, c->s->rule ? fadi_ruled_jvp : jvp_leaf, total);
     for (size_t o = 0; !rc && value && o < y_count; o++)
         value[o] = fadi_canonical(total->value[o]);
     for (size_t i = 0; !rc && i < c->values - y_count; i++)
@@ -129,7 +126,7 @@ static int run_all(fad_pool *pool, const struct fad_sum *s, size_t directions, c
     size_t done = 0;
     int rc = FAD_OK;
     do {
-        struct jvp j;
+        struct fadi_jvp j;
         rc = fadi_describe(&j.c, s);
         if (rc)
             return fadi_call_fail(&j.c, rc);
@@ -176,8 +173,8 @@ int fadi_sum_jvp(fad_pool *pool, const struct fad_sum *s, size_t directions, con
     struct fadi_call c;
     size_t outputs, bytes;
     int rc = fadi_describe(&c, s);
-    if (!rc && s->rule) {
-        c.reason = "tangents of a term's rule";
+    if (!rc && s->rule && !s->rule->tangent) {
+        c.reason = "the rule's tangent is NULL";
         rc = FAD_EUNSUPPORTED;
     }
     if (rc)
@@ -209,6 +206,8 @@ int fadi_sum_sizes(fad_pool *pool, const struct fad_sum *s, size_t directions, c
                    uint64_t *edges)
 {
     _Atomic uint64_t most = 0;
+    if (s->rule) /* nobody knows what it adds up */
+        return FAD_EUNSUPPORTED;
     int rc = run_all(pool, s, directions, shared_tangents, NULL, NULL, sizes, &most);
     *edges = atomic_load_explicit(&most, memory_order_relaxed); /* after the folds */
     return rc;

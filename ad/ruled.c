@@ -13,6 +13,7 @@ struct work {
     struct fad_element e;
     bool wants_x; /* of this element */
     double *y, *y_adjoint, *gathered, *gathered_adjoint; /* in the tape's scratch, as e.saved and given numbers */
+    double *x_tangent; /* the same: room for those of an element with fixed components */
 };
 
 static bool wants_x(const struct fadi_call *c, size_t k)
@@ -25,7 +26,7 @@ static bool wants_x(const struct fadi_call *c, size_t k)
 static int lay_out(struct work *w)
 {
     const struct fad_sum *s = w->c->s;
-    size_t touched = s->touch_count, copied = w->x.given ? w->x.count : 0, count;
+    size_t touched = s->touch_count, copied = w->x.given || (w->c->x_seeded && s->x_fixed) ? w->x.count : 0, count;
     if (__builtin_mul_overflow(w->c->y_count + touched, 2, &count) ||
         __builtin_add_overflow(count, w->rule->saved, &count) || __builtin_add_overflow(count, copied, &count))
         return FAD_EOVERFLOW;
@@ -38,9 +39,10 @@ static int lay_out(struct work *w)
     w->gathered = w->y_adjoint + w->c->y_count;
     w->gathered_adjoint = w->gathered + touched;
     double *copy = w->gathered_adjoint + touched;
-    for (size_t j = 0; j < copied; j++)
+    for (size_t j = 0; w->x.given && j < copied; j++)
         copy[j] = w->x.given[j].value;
-    w->e.x = copied ? copy : w->x.data;
+    w->e.x = w->x.given ? copy : w->x.data;
+    w->x_tangent = copy; /* tangents are of plain numbers, so only one of the two is there */
     return FAD_OK;
 }
 
@@ -223,5 +225,80 @@ int fadi_ruled_terms(size_t begin, size_t end, void *call, size_t *failed)
     }
     if (w.t)
         fadi_keep_tape_back(w.t);
+    return rc;
+}
+
+/* ---- Tangents ---- */
+
+/* The element's own ones in direction d. */
+static const double *tangent_of_x(const struct work *w, const struct fadi_jvp *j, size_t d)
+{
+    const unsigned char *fixed = w->c->s->x_fixed;
+    if (!j->x_tangents)
+        return NULL;
+    const double *given = j->x_tangents + d * j->x_apart + fadi_place_of(w->c, w->e.k);
+    for (size_t i = 0; fixed && i < w->x.count; i++)
+        w->x_tangent[i] = fixed[i] ? 0.0 : given[i];
+    return fixed ? w->x_tangent : given;
+}
+
+static const double *tangent_of_shared(const struct work *w, size_t d)
+{
+    const struct fad_sum *s = w->c->s;
+    const double *all = row_of(w, d);
+    const uint32_t *at = s->touch + w->e.k * s->touch_count;
+    if (!w->c->wants_shared)
+        return NULL;
+    for (size_t i = 0; i < s->touch_count; i++)
+        w->gathered_adjoint[i] = all[at[i]];
+    return s->touch_count ? w->gathered_adjoint : all;
+}
+
+/* Adds an element's values and tangents to the total. */
+static int push_element(const struct work *w, const struct fadi_jvp *j, double *total)
+{
+    const struct fadi_call *c = w->c;
+    double *tangent = w->y_adjoint; /* as long, and used by pullbacks only */
+    int rc = FAD_OK;
+    for (size_t o = 0; o < c->y_count; o++)
+        total[o] += w->y[o];
+    for (size_t d = 0; c->records && d < c->rows && !rc; d++) {
+        total += c->y_count;
+        for (size_t o = 0; o < c->y_count; o++)
+            tangent[o] = (double)NAN;
+        rc = w->rule->tangent(&w->e, tangent_of_shared(w, d), tangent_of_x(w, j, d), tangent);
+        for (size_t o = 0; o < c->y_count; o++)
+            total[o] += tangent[o];
+    }
+    return rc;
+}
+
+/* In the tape's rows, for the length of a leaf. */
+static void seed_shared(const struct work *w, const struct fadi_jvp *j)
+{
+    fadi_jvp_seed(j, w->t);
+    for (size_t d = 0; w->c->wants_shared && d < w->c->rows; d++)
+        clear_fixed(w->c, row_of(w, d));
+}
+
+int fadi_ruled_jvp(size_t begin, size_t end, void *total, void *call, size_t *failed)
+{
+    struct fadi_jvp *j = call;
+    struct fadi_total *sum = total;
+    struct work w;
+    int rc = open_work(&w, &j->c, begin);
+    if (!rc)
+        seed_shared(&w, j);
+    for (size_t k = begin; k < end && !rc; k++) {
+        rc = evaluate(&w, k);
+        if (!rc)
+            rc = push_element(&w, j, sum->value);
+        if (rc)
+            *failed = k;
+    }
+    if (w.t) {
+        fadi_jvp_clear(j, w.t, j->c.base);
+        fadi_keep_tape_back(w.t);
+    }
     return rc;
 }

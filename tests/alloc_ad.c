@@ -215,13 +215,22 @@ static int ruled_pullback(const struct fad_element *e, const double *w, double *
     return 0;
 }
 
+static int ruled_tangent(const struct fad_element *e, const double *shared, const double *x, double *y)
+{
+    *y = 2 * e->saved[0] * (shared[e->k] * e->x[0] + x[0] * e->shared[e->k]);
+    return 0;
+}
+
+/* what: not NULL for the tangent. */
 static int ruled_sum(const void *what, fad_pool *pool, double *out)
 {
-    static const struct fad_term_rule rule = {.saved = 3000, .value = ruled_value, .pullback = ruled_pullback};
+    static const struct fad_term_rule rule = {
+        .saved = 3000, .value = ruled_value, .pullback = ruled_pullback, .tangent = ruled_tangent};
     double shared[6] = {1, 2, 3, 4, 5, 6};
-    (void)what;
     struct fad_sum s = {.terms = 6, .leaf = 1, .grain = 1, .shared = shared, .shared_count = 6, .x = shared, .x_count = 1,
                         .rule = &rule};
+    if (what)
+        return fad_sum_jvp(pool, &s, shared, shared, out, out + 1);
     return fad_sum_gradient(pool, &s, out, out + 1, out + 7);
 }
 
@@ -232,6 +241,8 @@ static void sums_on_tapes_and_rules(void **state)
     each_allocation(nested_sums, "nested sums", NULL, 1 + OPERATIONS + 6, 3);
     each_allocation(ruled_sum, "a rule", NULL, 13, 0);
     each_allocation(ruled_sum, "a rule", NULL, 13, 3);
+    each_allocation(ruled_sum, "a rule's tangent", "", 2, 0);
+    each_allocation(ruled_sum, "a rule's tangent", "", 2, 3);
 }
 
 static void sums_of_all_shapes(void **state)

@@ -69,9 +69,18 @@ static int poly_pullback(const double *x, const double *saved, const double *w, 
     return h->pullback_code;
 }
 
+static int poly_tangent(const double *x, const double *saved, const double *dx, double *dy, void *user)
+{
+    (void)x, (void)user;
+    for (size_t o = 0; o < OUT; o++)
+        dy[o] = 2 * (double)(o + 1) * saved[0] * weighted(dx) + dx[o];
+    return 0;
+}
+
 static struct fad_rule poly_rule(struct habits *h)
 {
-    return (struct fad_rule){.inputs = IN, .outputs = OUT, .saved = 1, .value = poly, .pullback = poly_pullback, .user = h};
+    return (struct fad_rule){.inputs = IN, .outputs = OUT, .saved = 1, .value = poly, .pullback = poly_pullback,
+                             .tangent = poly_tangent, .user = h};
 }
 
 static void poly_recorded(fad_tape *t, const fad_real *x, fad_real *y)
@@ -288,13 +297,20 @@ static void recorders(void **state)
 
 struct inside {
     bool ruled;
-    size_t bad_value, bad_pullback; /* elements */
+    size_t bad_value, bad_pullback; /* elements; those of a bad pullback have a bad tangent too */
+    bool no_tangent;                /* or none */
 };
 
 static int fails_later(const double *x, const double *saved, const double *w, double *g, void *user)
 {
     (void)x, (void)saved, (void)w, (void)g, (void)user;
     return 12;
+}
+
+static int tangent_fails(const double *x, const double *saved, const double *dx, double *dy, void *user)
+{
+    (void)x, (void)saved, (void)dx, (void)dy, (void)user;
+    return 13;
 }
 
 static int term_with_rule(fad_tape *t, size_t k, const fad_real *s, const fad_real *x, fad_real *y, void *user)
@@ -305,8 +321,10 @@ static int term_with_rule(fad_tape *t, size_t k, const fad_real *s, const fad_re
     fad_real a[IN] = {s[0], x[0], fad_const(1), s[k % 3], x[1]}, p[OUT];
     if (in->ruled) {
         mine = (struct habits){k == in->bad_value ? 11 : 0, 0, NULL, 0, 0};
-        if (k == in->bad_pullback)
+        if (k == in->bad_pullback) {
             r.pullback = fails_later;
+            r.tangent = in->no_tangent ? NULL : tangent_fails;
+        }
         int rc = fad_rule_apply(t, &r, a, p);
         if (rc)
             return rc;
@@ -326,7 +344,7 @@ static void rules_in_terms(void **state)
         double value[Y], shared[Y * P], x[Y * N * X];
     } o, expected;
     double shared[P] = {1, -2, 3}, x[N * X];
-    struct inside in = {false, SIZE_MAX, SIZE_MAX};
+    struct inside in = {false, SIZE_MAX, SIZE_MAX, false};
     struct fad_failure why;
     struct fad_sum s = {.terms = N, .shared = shared, .shared_count = P, .x = x, .x_count = X, .y_count = Y, .leaf = 3,
                         .grain = 1, .term = term_with_rule, .user = &in, .failure = &why};
@@ -337,14 +355,52 @@ static void rules_in_terms(void **state)
     for (unsigned run = 0; run < 4 * COUNTS; run++) {
         fad_pool *pool = pool_at(run % COUNTS);
         size_t bad = run * 5 % N;
-        in = (struct inside){true, run % 2 ? bad : N - 1, run % 2 ? N - 1 : bad};
+        in = (struct inside){true, run % 2 ? bad : N - 1, run % 2 ? N - 1 : bad, false};
         pattern_fill(&o, sizeof o);
         int rc = fad_sum_gradient(pool, &s, o.value, o.shared, o.x), code = run % 2 ? 11 : 12;
         assert_true(rc == code && why.status == code && why.code == code && why.index == bad);
         assert_true(pattern_intact(&o, sizeof o));
-        in = (struct inside){true, SIZE_MAX, SIZE_MAX};
+        in = (struct inside){true, SIZE_MAX, SIZE_MAX, false};
         assert_int_equal(fad_sum_gradient(pool, &s, o.value, o.shared, o.x), 0);
         assert_true(same_bits(&o, &expected, sizeof o));
+    }
+}
+
+/* The same for tangents. */
+static void tangents_of_rules_in_terms(void **state)
+{
+    enum { N = 40, P = 3, X = 2, Y = 2, D = 18 };
+    struct {
+        double value[Y], tangents[D * Y];
+    } o, expected;
+    double shared[P] = {1, -2, 3}, x[N * X], ds[D * P], dx[D * N * X];
+    struct inside in = {false, SIZE_MAX, SIZE_MAX, false};
+    struct fad_failure why;
+    struct fad_sum s = {.terms = N, .shared = shared, .shared_count = P, .x = x, .x_count = X, .y_count = Y, .leaf = 3,
+                        .grain = 1, .term = term_with_rule, .user = &in, .failure = &why};
+    (void)state;
+    for (size_t i = 0; i < N * X; i++)
+        x[i] = (double)(i % 7) - 3;
+    for (size_t i = 0; i < D * P; i++)
+        ds[i] = (double)(mix(1, i) % 5) - 2;
+    for (size_t i = 0; i < D * N * X; i++)
+        dx[i] = (double)(mix(2, i) % 5) - 2;
+    assert_int_equal(fad_sum_jvp_many(NULL, &s, D, ds, dx, expected.value, expected.tangents), 0);
+    assert_true(expected.tangents[0] != 0 && expected.tangents[1] != 0);
+    for (unsigned run = 0; run < 4 * COUNTS; run++) {
+        fad_pool *pool = pool_at(run % COUNTS);
+        size_t bad = run * 5 % N;
+        in = (struct inside){true, N - 1, bad, run % 2};
+        pattern_fill(&o, sizeof o);
+        int rc = fad_sum_jvp_many(pool, &s, D, ds, dx, o.value, o.tangents), code = run % 2 ? FAD_EUNSUPPORTED : 13;
+        assert_true(rc == code && why.status == code && why.code == (run % 2 ? 0 : 13) && why.index == bad);
+        assert_true(pattern_intact(&o, sizeof o));
+        in = (struct inside){true, SIZE_MAX, SIZE_MAX, false};
+        assert_int_equal(fad_sum_jvp_many(pool, &s, D, ds, dx, o.value, o.tangents), 0);
+        assert_true(same_bits(&o, &expected, sizeof o));
+        assert_int_equal(fad_sum_jvp(pool, &s, ds + P, dx + N * X, o.value, o.tangents), 0);
+        assert_true(same_bits(o.value, expected.value, sizeof o.value) &&
+                    same_bits(o.tangents, expected.tangents + Y, Y * sizeof(double)));
     }
 }
 
@@ -390,6 +446,78 @@ static void whole_terms(void **state)
     }
 }
 
+enum { DIRECTIONS = 18 }; /* more than share a fold */
+
+struct tangents {
+    double shared[DIRECTIONS * SHAPE_P], x[DIRECTIONS * SHAPE_N * (SHAPE_X + 1) + SHAPE_X];
+    size_t apart; /* directions in x */
+};
+
+/* Small whole numbers, and NaN where nobody may look. */
+static void choose_tangents(const struct shape *c, uint64_t seed, struct tangents *t)
+{
+    size_t P = c->s.shared_count, stride = c->s.x_stride ? c->s.x_stride : c->s.x_count, count;
+    t->apart = c->s.x_offsets || c->s.x_blocks ? c->x_size : SHAPE_N * stride;
+    for (size_t i = 0; i < DIRECTIONS * P; i++)
+        t->shared[i] = c->s.shared_fixed && c->shared_fixed[i % P] ? (double)NAN : (double)(mix(seed, i) % 5) - 2;
+    for (size_t i = 0; i < sizeof t->x / sizeof *t->x; i++)
+        t->x[i] = (double)(mix(seed + 1, i) % 5) - 2;
+    if (!c->s.x_fixed || (c->s.x_stride && c->s.x_stride < c->s.x_count))
+        return;
+    for (size_t d = 0; d < DIRECTIONS; d++)
+        for (size_t k = 0; k < SHAPE_N; k++) {
+            double *x = t->x + d * t->apart + shape_place(c, k, &count);
+            for (size_t j = 0; j < count; j++)
+                x[j] = c->x_fixed[j] ? (double)NAN : x[j];
+        }
+}
+
+struct directed {
+    double value[SHAPE_Y], tangents[DIRECTIONS * SHAPE_Y], by_shared[DIRECTIONS * SHAPE_Y], by_x[DIRECTIONS * SHAPE_Y];
+    double last[SHAPE_Y], none[SHAPE_Y];
+};
+
+static void push_tangents(const struct fad_sum *s, fad_pool *pool, const struct tangents *t, struct directed *r)
+{
+    size_t last = DIRECTIONS - 1, P = s->shared_count, Y = s->y_count ? s->y_count : 1;
+    double value[SHAPE_Y];
+    pattern_fill(r, sizeof *r);
+    assert_int_equal(fad_sum_jvp_many(pool, s, DIRECTIONS, t->shared, t->x, r->value, r->tangents), 0);
+    assert_int_equal(fad_sum_jvp_many(pool, s, DIRECTIONS, t->shared, NULL, NULL, r->by_shared), 0);
+    assert_int_equal(fad_sum_jvp_many(pool, s, DIRECTIONS, NULL, t->x, NULL, r->by_x), 0);
+    assert_int_equal(fad_sum_jvp(pool, s, t->shared + last * P, t->x + last * t->apart, NULL, r->last), 0);
+    assert_int_equal(fad_sum_jvp(pool, s, NULL, NULL, NULL, r->none), 0);
+    assert_int_equal(fad_sum_value(pool, s, value), 0);
+    assert_true(same_bits(r->last, r->tangents + last * Y, Y * sizeof(double)));
+    assert_true(same_bits(r->value, value, Y * sizeof(double)) && is_bits(r->none[Y - 1], 0));
+}
+
+/* Tangents of a rule term and of the same one recorded, bit by bit, for all shapes and numbers of workers. */
+static void tangents_of_whole_terms(void **state)
+{
+    static struct shape c;
+    static struct tangents t;
+    static struct directed recorded, ruled;
+    static double before[SHAPE_Y * SHAPE_P], after[SHAPE_Y * SHAPE_P];
+    (void)state;
+    for (uint64_t seed = 1; seed <= 250; seed++) {
+        shape_make(&c, seed, true);
+        choose_tangents(&c, seed, &t);
+        struct fad_sum s = shape_ruled(&c, seed % 2);
+        assert_int_equal(fad_sum_gradient(NULL, &c.s, NULL, before, NULL), 0);
+        push_tangents(&c.s, NULL, &t, &recorded);
+        c.runs = c.tangents = 0;
+        push_tangents(&s, pool_at(seed % COUNTS), &t, &ruled);
+        if (!same_bits(&recorded, &ruled, sizeof ruled))
+            fail_msg("shape %llu", (unsigned long long)seed);
+        assert_true(c.runs == 9 * c.n && c.tangents == (3 * DIRECTIONS + 1) * c.n);
+        /* nothing is left in the rows that tapes have for adjoints */
+        push_tangents(&s, NULL, &t, &ruled);
+        assert_int_equal(fad_sum_gradient(NULL, &c.s, NULL, after, NULL), 0);
+        assert_true(same_bits(before, after, c.y_count * c.s.shared_count * sizeof(double)));
+    }
+}
+
 struct failing {
     size_t value, pullback; /* elements from which on they do */
 };
@@ -407,6 +535,53 @@ static int bad_pullback(const struct fad_element *e, const double *w, double *sh
     (void)w, (void)x;
     shared[0] += 1;
     return e->k >= f->pullback ? 22 : 0;
+}
+
+static int bad_tangent(const struct fad_element *e, const double *shared, const double *x, double *y)
+{
+    const struct failing *f = e->user;
+    (void)x;
+    y[0] = shared[0];
+    return e->k >= f->pullback ? 23 : 0;
+}
+
+static int forgotten_tangent(const struct fad_element *e, const double *shared, const double *x, double *y)
+{
+    (void)e, (void)shared, (void)x, (void)y;
+    return 0;
+}
+
+static void errors_of_tangents(void **state)
+{
+    enum { N = 40 };
+    struct fad_term_rule rule = {.value = bad_value, .pullback = bad_pullback};
+    struct failing f = {N, N};
+    struct fad_failure why;
+    struct fad_check worst;
+    double shared[2] = {1, 2}, direction[2] = {1, 0}, v = 42, d = 42;
+    struct fad_sum s = {.terms = N, .shared = shared, .shared_count = 2, .rule = &rule, .user = &f, .failure = &why,
+                        .leaf = 2, .grain = 1};
+    (void)state;
+    assert_int_equal(fad_sum_jvp(NULL, &s, direction, NULL, &v, &d), FAD_EUNSUPPORTED);
+    assert_true(why.status == FAD_EUNSUPPORTED && why.index == SIZE_MAX && strstr(why.reason, "tangent"));
+    rule.tangent = bad_tangent;
+    for (size_t at = 0; at < N; at += 3)
+        for (size_t i = 0; i < COUNTS; i++) {
+            f = (struct failing){at, at + 1};
+            assert_int_equal(fad_sum_jvp(pool_at(i), &s, direction, NULL, &v, &d), 21);
+            assert_true(why.index == at && why.code == 21 && v == 42 && d == 42);
+            f = (struct failing){at + 1, at};
+            assert_int_equal(fad_sum_jvp(pool_at(i), &s, direction, NULL, &v, &d), 23);
+            assert_true(why.index == at && why.code == 23 && v == 42 && d == 42);
+        }
+    f = (struct failing){N, N};
+    assert_int_equal(fad_sum_jvp(NULL, &s, direction, NULL, &v, &d), 0);
+    assert_true(v == N && d == N);
+    assert_int_equal(fad_sum_check(NULL, &s, &worst), 0); /* no bound is known for what a rule adds up */
+    assert_true(!worst.forward);
+    rule.tangent = forgotten_tangent;
+    assert_int_equal(fad_sum_jvp(NULL, &s, direction, NULL, &v, &d), 0);
+    assert_true(isnan(d));
 }
 
 static void errors_of_whole_terms(void **state)
@@ -501,6 +676,9 @@ int main(void)
         cmocka_unit_test(recorders),      cmocka_unit_test(errors_of_operations),
         cmocka_unit_test(rules_in_terms), cmocka_unit_test(whole_terms),
         cmocka_unit_test(flat_memory),    cmocka_unit_test(errors_of_whole_terms),
+        cmocka_unit_test(errors_of_tangents),
+        cmocka_unit_test(tangents_of_whole_terms),
+        cmocka_unit_test(tangents_of_rules_in_terms),
     };
     return cmocka_run_group_tests(tests, NULL, end_pools);
 }

@@ -76,10 +76,38 @@ static int pullback_saved(const struct fad_element *e, const double *w, double *
     return 0;
 }
 
+/* Not wanted is zero. */
+static void push(const struct fad_element *e, double lin, const double *shared, const double *x, double *y)
+{
+    struct shape *c = e->user;
+    size_t seen = seen_by(&c->s);
+    double d = 0;
+    atomic_fetch_add(&c->tangents, 1);
+    for (size_t j = 0; j < e->x_count; j++) {
+        d += shared ? e->x[j] * shared[(j + e->k) % seen] : 0;
+        d += x ? x[j] * e->shared[(j + e->k) % seen] : 0;
+    }
+    for (size_t o = 0; o < c->y_count; o++)
+        y[o] = 2 * (double)(o + 1) * lin * d + (shared ? (double)(e->k % 3) * shared[o % seen] : 0);
+}
+
+static int tangent(const struct fad_element *e, const double *shared, const double *x, double *y)
+{
+    push(e, linear(e), shared, x, y);
+    return 0;
+}
+
+static int tangent_saved(const struct fad_element *e, const double *shared, const double *x, double *y)
+{
+    push(e, e->saved[1], shared, x, y);
+    return 0;
+}
+
 struct fad_sum shape_ruled(const struct shape *c, bool saves)
 {
-    static const struct fad_term_rule plain = {.value = value, .pullback = pullback};
-    static const struct fad_term_rule saving = {.saved = 2, .value = value_saved, .pullback = pullback_saved};
+    static const struct fad_term_rule plain = {.value = value, .pullback = pullback, .tangent = tangent};
+    static const struct fad_term_rule saving = {
+        .saved = 2, .value = value_saved, .pullback = pullback_saved, .tangent = tangent_saved};
     struct fad_sum s = c->s;
     s.term = NULL;
     s.rule = saves ? &saving : &plain;

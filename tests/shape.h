@@ -21,7 +21,7 @@ struct shape {
     size_t offsets[SHAPE_N + 1]; /* of ragged elements, in blocks too */
     struct fad_block blocks[SHAPE_N];
     uint32_t touch[SHAPE_N * 3];
-    _Atomic size_t runs, pullbacks;
+    _Atomic size_t runs, pullbacks, tangents;
 };
 
 /* overlaps: elements may share numbers. */

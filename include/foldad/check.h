@@ -16,7 +16,7 @@ struct fad_check {
     double gradient, other;  /**< the two numbers */
     double bound;            /**< by how much they may differ */
     double excess;           /**< |gradient - other| / bound: the gradient is fine if this is at most 1 */
-    bool forward;            /**< forward mode took part: not where an operation has no tangent */
+    bool forward;            /**< forward mode took part: not where an operation has no tangent, nor with fad_sum.rule */
     uint64_t reserved[4];
 };
 

@@ -54,8 +54,8 @@ struct fad_element {
     void *user;           /**< the sum's */
 };
 
-/** A whole term of a sum: goes into fad_sum.rule, instead of fad_sum.term. It has values and gradients; calls that need other
- * derivatives are FAD_EUNSUPPORTED. */
+/** A whole term of a sum: goes into fad_sum.rule, instead of fad_sum.term. It has values and gradients, and with a
+ * tangent what fad_sum_jvp gives; second derivatives are FAD_EUNSUPPORTED. */
 struct fad_term_rule {
     size_t saved;         /**< doubles that value may leave for the others */
 
@@ -65,6 +65,10 @@ struct fad_term_rule {
      * may be NULL: not wanted. Called after value, once for each of the y_count values, with y_adjoint 1 there and 0
      * elsewhere. What it adds for fixed parameters and components does not count. */
     int (*pullback)(const struct fad_element *e, const double *y_adjoint, double *shared_adjoint, double *x_adjoint);
+    /** y_tangent[y_count] = the derivatives' product with shared_tangent (as long as shared is) and x_tangent[x_count]; either
+     * may be NULL: zeros. Called after value, once for each direction; fixed parameters and components have the tangent 0.
+     * NULL: forward derivatives are FAD_EUNSUPPORTED. */
+    int (*tangent)(const struct fad_element *e, const double *shared_tangent, const double *x_tangent, double *y_tangent);
     uint64_t reserved[4]; /**< zero */
 };
 

@@ -94,9 +94,11 @@ FAD_API int fad_sum_terms(fad_pool *pool, const struct fad_sum *s, double *value
 /** The sum and its derivative in one direction: forward mode.
  * Shapes:    value[y_count], tangent[y_count], each may be NULL; shared_tangent[P]; x_tangent laid out as x, or with x_blocks
  *            one block of the description after the other; NULL: zeros. Those of fixed entries count as 0
- * Numerics:  value has the bits of fad_sum_value; a product of which one factor is 0 is 0, as where an adjoint of 0 stops
- * Cost:      the recording of a gradient and a forward sweep; elements may overlap
- * Errors:    as fad_sum_value; FAD_EINVAL only for the description; value and tangent untouched */
+ * Numerics:  value has the bits of fad_sum_value; a product of which one factor is 0 is 0, as where an adjoint of 0 stops;
+ *            what a rule multiplies is its own affair
+ * Cost:      the recording of a gradient and a forward sweep, or the rule's value and tangent; elements may overlap
+ * Errors:    as fad_sum_value; FAD_EINVAL only for the description; FAD_EUNSUPPORTED (a rule without tangent, as a term or as
+ *            an operation of one); value and tangent untouched */
 FAD_API int fad_sum_jvp(fad_pool *pool, const struct fad_sum *s, const double *shared_tangent, const double *x_tangent,
                         double *value, double *tangent);
 
