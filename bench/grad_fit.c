@@ -50,6 +50,43 @@ static void fit(struct bench *b, const struct fit *f)
     fit_group(b, f, 1000);
 }
 
+static int by_rule(void *problem, unsigned workers, double *out)
+{
+    struct fad_sum s = user_line_rule_sum(problem);
+    return fad_sum_gradient(bench_pool(workers), &s, out, out + 1, NULL);
+}
+
+static int by_tape(void *problem, unsigned workers, double *out)
+{
+    struct fad_sum s = user_line_sum(problem);
+    return fad_sum_gradient(bench_pool(workers), &s, out, out + 1, NULL);
+}
+
+static void rule_group(struct bench *b, size_t n)
+{
+    static const double theta[] = {2.5};
+    const struct fit f = {.low = 0, .high = 4, .theta = theta, .p = 1};
+    struct fit_problem problem;
+    const struct contender list[] = {
+        {"hand_gradient", line_gradient, 1},
+        {"foldad_rule", by_rule, 1, "hand_gradient", .also = {"foldad_taped"}},
+        {"foldad_rule", by_rule, 1, "hand_gradient", "hand_gradient", "rule", (double)n, .target = {0, 20}},
+        {"foldad_taped", by_tape, 1, "hand_gradient"},
+    };
+    generate(&f, n, &problem);
+    bench_group(b, &(struct group){.name = "grad_rule", .n = n, .unit = "element", .units = (double)n, .problem = &problem,
+        .about = "squared residuals of b1 x, gradient in 1 parameter, as a term's rule. Unit rule: the time over that of the\n"
+                 "# loop by hand, an element",
+        .outputs = 2, .tolerance = 1e-9, .list = list, .count = BENCH_COUNT(list)});
+    free((void *)problem.data);
+}
+
+void bench_grad_rule(struct bench *b)
+{
+    rule_group(b, b->options.quick ? 2000 : 100000);
+    rule_group(b, 1000);
+}
+
 void bench_grad_misra(struct bench *b)
 {
     static const double theta[] = {238.9, 5.5e-4}; /* Misra1a of NIST's StRD: places and about the certified values */

@@ -77,6 +77,29 @@ void bench_grad_logistic_taped_dot(struct bench *b)
     logistic_sizes(b, "grad_logistic_taped_dot", user_logistic_dot, 3.0);
 }
 
+static void value_group(struct bench *b, size_t n)
+{
+    struct logistic_problem problem;
+    const struct contender list[] = {
+        {"serial", user_logistic_plain, 1},
+        {"foldad_value", user_logistic_value, 1, "serial", .target = {1.05, 0}},
+        {"serial_dot", user_logistic_dot_plain, 1},
+        {"foldad_value_dot", user_logistic_dot_value, 1, "serial_dot", .target = {1.05, 0}},
+    };
+    generate(&problem, n, 20);
+    bench_group(b, &(struct group){.name = "value_only", .n = n, .unit = "element", .units = (double)n, .problem = &problem,
+        .about = "log(1 + e^z) - label z on a tape, without derivatives, against the same operations on doubles with\n"
+                 "# the same elementary functions; z operation by operation, and dot: by fad_dot",
+        .outputs = 1, .tolerance = 1e-9, .list = list, .count = BENCH_COUNT(list)});
+    discard(&problem);
+}
+
+void bench_value_only(struct bench *b)
+{
+    value_group(b, b->options.quick ? 2000 : 100000);
+    value_group(b, 1000);
+}
+
 static void program_group(struct bench *b, size_t n, double must)
 {
     struct logistic_problem problem;

@@ -12,6 +12,7 @@ enum { HAND_SLACK = 8 };
 hand_call logistic_value, logistic_gradient, logistic_simd_gradient;
 
 /* hand_fit.c: struct fit_problem */
+hand_call line_value, line_gradient, line_simd_gradient;
 hand_call misra_value, misra_gradient, misra_simd_gradient;
 hand_call expcos_value, expcos_gradient, expcos_simd_gradient;
 hand_call rational_value, rational_gradient, rational_simd_gradient;

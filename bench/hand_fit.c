@@ -65,6 +65,23 @@ INLINE int simd(const void *problem, size_t p, slopes_of *model, slopes_at *one,
 }
 
 /* b1 (1 - e^(-b2 x)) */
+INLINE double line(const double *b, double x)
+{
+    return b[0] * x;
+}
+
+INLINE double line_slopes(const double *b, double x, double *d)
+{
+    d[0] = x;
+    return b[0] * x;
+}
+
+INLINE vector line_vector(const double *b, vector x, vector *d)
+{
+    d[0] = x;
+    return b[0] * x;
+}
+
 INLINE double misra(const double *b, double x)
 {
     return b[0] * (1 - exp(-b[1] * x));
@@ -162,6 +179,7 @@ INLINE vector rational_vector(const double *b, vector x, vector *d)
         (void)workers; \
         return simd(problem, p, name##_vector, name##_slopes, out); \
     }
+FIT(line, 1)
 FIT(misra, 2)
 FIT(expcos, 3)
 FIT(rational, 7)

@@ -44,6 +44,7 @@ struct models_problem {
 };
 
 /* out[0]: sum of (f(x, theta) - y)^2 over rows (x, y), then its gradient in theta. f:
+ *   line      b1 x
  *   misra     b1 (1 - e^(-b2 x))
  *   expcos    b1 e^(-b2 x) cos(b3 x)
  *   rational  (b1 + b2 x + b3 x^2 + b4 x^3) / (1 + b5 x + b6 x^2 + b7 x^3) */

@@ -22,9 +22,15 @@ int user_fold_costly(void *problem, unsigned workers, double *out);
 /* user_logistic.c */
 int user_logistic(void *problem, unsigned workers, double *out);
 int user_logistic_dot(void *problem, unsigned workers, double *out);
+int user_logistic_value(void *problem, unsigned workers, double *out); /* without derivatives */
+int user_logistic_dot_value(void *problem, unsigned workers, double *out);
+int user_logistic_plain(void *problem, unsigned workers, double *out); /* the same operations on doubles, without a tape */
+int user_logistic_dot_plain(void *problem, unsigned workers, double *out);
 struct fad_sum user_logistic_sum(const struct logistic_problem *l); /* with fad_dot */
 
 /* user_fit.c */
+struct fad_sum user_line_sum(const struct fit_problem *f);
+struct fad_sum user_line_rule_sum(const struct fit_problem *f); /* by a rule */
 struct fad_sum user_misra_sum(const struct fit_problem *f);
 struct fad_sum user_expcos_sum(const struct fit_problem *f);
 struct fad_sum user_rational_sum(const struct fit_problem *f);
