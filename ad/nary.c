@@ -57,6 +57,15 @@ static struct operands look(const fad_tape *t, size_t n, const fad_real *a)
     return o;
 }
 
+/* Whether none is foreign and at least one is no constant: then a recorder needs to know no more. */
+static bool is_for_recorder(const fad_tape *t, size_t n, const fad_real *a)
+{
+    uint32_t stamps = 0;
+    for (size_t i = 0; i < n; i++)
+        stamps |= a[i].stamp;
+    return stamps && !(stamps & t->foreign);
+}
+
 static size_t words_of(struct operands o)
 {
     return o.form == RUN ? 1 + (size_t)o.count : o.form == LISTED ? 1 + (size_t)o.count + (o.count + (size_t)1) / 2 : 0;
@@ -184,6 +193,8 @@ fad_real fad_dot(fad_tape *tape, size_t n, const fad_real *a, const fad_real *b)
 {
     struct fadi_tape *t = fadi_tape_of(tape);
     double v = dot_value(n, a, b);
+    if (fadi_has_recorder(tape) && n < FADI_SEGMENT_MORE && is_for_recorder(tape, n, a) && is_for_recorder(tape, n, b))
+        return t->recorder->many(tape, FADI_OP_DOT, v, n, NULL, a, b);
     struct operands oa = look(tape, n, a), ob = look(tape, n, b);
     if (oa.form == CONSTANTS && ob.form == CONSTANTS)
         return fad_const(v);

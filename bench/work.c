@@ -144,7 +144,7 @@ void bench_work(struct bench *b, const struct work *w)
         {"exact_hvp", gradient_differences, 1, .problem = &taped, .results = &results_hvp,
          .outputs = 1 + w->sum.shared_count, .untimed = true},
         {"foldad_hvp", run_hvp, 1, "foldad", .also = {"serial"}, .problem = &program, .results = &results_hvp,
-         .outputs = 1 + w->sum.shared_count, .tolerance = rough + 0x1p-26, .target = {2.5, 0}},
+         .outputs = 1 + w->sum.shared_count, .tolerance = rough + 0x1p-20, .target = {2.5, 0}},
         {"adolc", w->adolc, 1, "serial"},
         {"sacado", w->sacado, 1, "serial"},
     };

@@ -15,6 +15,7 @@ struct block {
     size_t ahead;        /* bytes from a row to that of the next block */
     size_t k[FADI_BLOCK_MAX];
     const double *row[FADI_BLOCK_MAX]; /* an element's own values; the last one's again in lanes that do not count */
+    const double *tangent[FADI_BLOCK_MAX]; /* of its own values, if there is one */
     size_t start[FADI_BLOCK_MAX];      /* of its own gradient in x_built */
 };
 
@@ -33,16 +34,17 @@ static const uint32_t *picks(const struct block *b, size_t i)
 
 /* Columns whose numbers follow each other in the rows: 4, 2 or 1 of them. */
 struct group {
+    const double *const *row;
     size_t index, count;
     double *to[4];
 };
 #define GROUPS 64
 
 /* Numbers of the elements i .. i + 3. */
-static inline __attribute__((always_inline)) void load_group(const struct block *b, const struct group *g, size_t i)
+static inline __attribute__((always_inline)) void load_group(const struct group *g, size_t i)
 {
-    const double *const row[4] = {b->row[i] + g->index, b->row[i + 1] + g->index, b->row[i + 2] + g->index,
-                                  b->row[i + 3] + g->index};
+    const double *const row[4] = {g->row[i] + g->index, g->row[i + 1] + g->index, g->row[i + 2] + g->index,
+                                  g->row[i + 3] + g->index};
     if (g->count == 4) {
         fadi_four v[4] = {fadi_four_load(row[0]), fadi_four_load(row[1]), fadi_four_load(row[2]), fadi_four_load(row[3])};
         fadi_transpose(v, v + 1, v + 2, v + 3);
@@ -64,7 +66,7 @@ static void load_long(const struct block *b, const struct group *g, size_t count
     size_t bytes = b->ahead / b->f->form->block * 4;
     for (size_t i = 0; i < b->lanes; i += 4) {
         for (size_t j = 0; j < count; j++)
-            load_group(b, g + j, i);
+            load_group(g + j, i);
         uintptr_t next = (uintptr_t)b->row[i] + b->ahead;
         for (size_t at = 0; at < bytes; at += 64)
             __builtin_prefetch((const void *)(next + at), 0, 2); /* to the second level: the first is full */
@@ -78,14 +80,14 @@ static void load_groups(const struct block *b, const struct group *g, size_t cou
         return;
     }
     for (; count > 0; count--, g++) { /* a loop for each kind of group */
-        const struct group four = {g->index, 4, {g->to[0], g->to[1], g->to[2], g->to[3]}};
-        const struct group two = {g->index, 2, {g->to[0], g->to[1]}}, one = {g->index, 1, {g->to[0]}};
+        const struct group four = {g->row, g->index, 4, {g->to[0], g->to[1], g->to[2], g->to[3]}};
+        const struct group two = {g->row, g->index, 2, {g->to[0], g->to[1]}}, one = {g->row, g->index, 1, {g->to[0]}};
         for (size_t i = 0; g->count == 4 && i < b->lanes; i += 4)
-            load_group(b, &four, i);
+            load_group(&four, i);
         for (size_t i = 0; g->count == 2 && i < b->lanes; i += 4)
-            load_group(b, &two, i);
+            load_group(&two, i);
         for (size_t i = 0; g->count == 1 && i < b->lanes; i += 4)
-            load_group(b, &one, i);
+            load_group(&one, i);
     }
 }
 
@@ -96,10 +98,8 @@ static void load_other(const struct block *b, const struct fadi_column *c)
     const struct fad_sum *s = p->c->s;
     for (size_t i = 0; i < b->count; i++)
         switch (c->what) {
-        case FADI_G_X_TANGENT:
-            to[i] = p->x_tangent && !(s->x_fixed && s->x_fixed[c->index])
-                        ? p->x_tangent[fadi_place_of(p->c, b->k[i]) + c->index]
-                        : 0.0;
+        case FADI_G_X_TANGENT: /* none was given, or the component is fixed */
+            to[i] = 0.0;
             break;
         case FADI_G_DATA:
             to[i] = b->f->bases[c->index][b->k[i] * b->f->form->build.column_stride[c->index]];
@@ -116,14 +116,26 @@ static void load_other(const struct block *b, const struct fadi_column *c)
         to[i] = to[b->count - 1];
 }
 
-/* How many columns from j on make a group. Three at an end take the one before them along: it is loaded twice. */
-static size_t group_at(const struct fadi_code *code, size_t *j)
+/* Whether a column is loaded from rows: of x, or of its tangents. */
+static bool from_rows(const struct block *b, const struct fadi_column *c)
 {
+    const unsigned char *fixed = b->plan->c->s->x_fixed;
+    return c->what == FADI_G_X || (c->what == FADI_G_X_TANGENT && b->plan->x_tangent && !(fixed && fixed[c->index]));
+}
+
+static bool follows(const struct block *b, const struct fadi_column *c, const struct fadi_column *before, size_t by)
+{
+    return from_rows(b, c) && c->what == before->what && c->index == before->index + by;
+}
+
+/* How many columns from j on make a group. Three at an end take the one before them along: it is loaded twice. */
+static size_t group_at(const struct block *b, size_t *j)
+{
+    const struct fadi_code *code = b->f->code;
     size_t n = 1;
-    while (n < 4 && *j + n < code->in_count && code->in[*j + n].what == FADI_G_X &&
-           code->in[*j + n].index == code->in[*j].index + n)
+    while (n < 4 && *j + n < code->in_count && follows(b, code->in + *j + n, code->in + *j, n))
         n++;
-    if (n == 3 && *j > 0 && code->in[*j - 1].what == FADI_G_X && code->in[*j - 1].index + 1 == code->in[*j].index) {
+    if (n == 3 && *j > 0 && from_rows(b, code->in + *j - 1) && follows(b, code->in + *j, code->in + *j - 1, 1)) {
         --*j;
         return 4;
     }
@@ -136,13 +148,15 @@ static void load_inputs(const struct block *b)
     struct group groups[GROUPS];
     size_t count = 0;
     for (size_t j = 0, n; j < code->in_count; j += n) {
-        n = code->in[j].what == FADI_G_X ? group_at(code, &j) : 1;
+        bool rows = from_rows(b, code->in + j);
+        n = rows ? group_at(b, &j) : 1;
         const struct fadi_column *c = code->in + j;
-        if (c->what != FADI_G_X) {
+        if (!rows) {
             load_other(b, c);
             continue;
         }
         struct group *g = groups + count++;
+        g->row = c->what == FADI_G_X ? b->row : b->tangent;
         g->index = c->index;
         g->count = n;
         for (size_t r = 0; r < n; r++)
@@ -227,6 +241,7 @@ static void store_output(const struct block *b, size_t j, size_t o)
     for (size_t at = 0; at < own; at += 4) {
         size_t index = at + 4 <= own ? at : own - 4;
         struct group *g = groups + count++;
+        g->row = NULL;
         g->index = index;
         for (int r = 0; r < 4; r++)
             g->to[r] = column(b, c + index + r);
@@ -301,8 +316,11 @@ static void run_block(struct block *b)
     if (b->count == 0)
         return;
     b->lanes = (b->count + FADI_LANES - 1) / FADI_LANES * FADI_LANES;
-    for (size_t i = b->count; i < b->lanes; i++)
+    for (size_t i = b->count; i < b->lanes; i++) {
         b->row[i] = b->row[b->count - 1];
+        if (b->plan->x_tangent)
+            b->tangent[i] = b->tangent[b->count - 1];
+    }
     b->frame.count = b->count;
     load_inputs(b);
     b->plan->replay(b->f->code->words, &b->frame);
@@ -333,6 +351,8 @@ static void run_rows(struct block *b, size_t begin, size_t end)
         const double *row = s->x + k * stride;
         for (size_t i = 0; i < b->count; i++, row += stride)
             b->row[i] = row;
+        for (size_t i = 0; b->plan->x_tangent && i < b->count; i++)
+            b->tangent[i] = b->plan->x_tangent + (k + i) * stride;
         for (size_t i = 0; b->plan->needs_k && i < b->count; i++)
             b->k[i] = k + i;
         for (size_t i = 0; c->wants_x && i < b->count; i++)
@@ -349,6 +369,8 @@ static void run_sorted(struct block *b, const struct fadi_chunk *c, uint32_t fro
         b->k[b->count] = c->begin + i;
         b->row[b->count] = c->row[i];
         b->start[b->count] = c->start[i];
+        if (b->plan->x_tangent)
+            b->tangent[b->count] = b->plan->x_tangent + fadi_place_of(b->plan->c, c->begin + i);
         if (++b->count == b->f->form->block)
             run_block(b);
     }
