@@ -18,12 +18,12 @@ struct fadi_build {
     struct fadi_graph graph;
     size_t y_count;
     uint32_t shared, own;
-    bool touch; /* the shared parameters are picked for each element */
-    uint32_t columns;           /* of fad_data */
+    bool touch;       /* the shared parameters are picked for each element */
+    uint32_t columns; /* of fad_data */
     size_t *column_stride;
-    struct fadi_outputs out;     /* value and gradient */
-    uint32_t *value_tangent;     /* y_count: sums; in the direction of all tangent inputs */
-    uint32_t *hessian_vector;    /* y_count * shared; in the direction of the shared parameters' tangents */
+    struct fadi_outputs out;  /* value and gradient */
+    uint32_t *value_tangent;  /* y_count: sums; in the direction of all tangent inputs */
+    uint32_t *hessian_vector; /* y_count * shared; in the direction of the shared parameters' tangents */
 };
 
 /** The primal: operations on arrays are written out, sums of products fused. y is set. FAD_ENOMEM, FAD_EOVERFLOW. */

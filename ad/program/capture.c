@@ -128,12 +128,16 @@ static fad_mask put_compare(fad_tape *t, enum fad_mask_op op, fad_real a, fad_re
     put_head(p, FADI_OP_LT + (unsigned)op, 2);
     put(p, a);
     put(p, b);
-    return mask_result(t, op == FAD_OP_LT ? a.value < b.value : op == FAD_OP_LE ? a.value <= b.value : a.value == b.value);
+    return mask_result(t, op == FAD_OP_LT   ? a.value < b.value
+                          : op == FAD_OP_LE ? a.value <= b.value
+                                            : a.value == b.value);
 }
 
-_Static_assert((int)FADI_OP_LE - (int)FADI_OP_LT == (int)FAD_OP_LE && (int)FADI_OP_EQ - (int)FADI_OP_LT == (int)FAD_OP_EQ &&
+_Static_assert((int)FADI_OP_LE - (int)FADI_OP_LT == (int)FAD_OP_LE &&
+                   (int)FADI_OP_EQ - (int)FADI_OP_LT == (int)FAD_OP_EQ &&
                    (int)FADI_OP_AND - (int)FADI_OP_LT == (int)FAD_OP_AND &&
-                   (int)FADI_OP_OR - (int)FADI_OP_LT == (int)FAD_OP_OR && (int)FADI_OP_NOT - (int)FADI_OP_LT == (int)FAD_OP_NOT,
+                   (int)FADI_OP_OR - (int)FADI_OP_LT == (int)FAD_OP_OR &&
+                   (int)FADI_OP_NOT - (int)FADI_OP_LT == (int)FAD_OP_NOT,
                "the kinds of real.h follow each other in the table");
 
 /* A mask that is constant is the number 0 or all bits. */
@@ -151,9 +155,7 @@ static fad_mask put_combine(fad_tape *t, enum fad_mask_op op, fad_mask a, fad_ma
     put_mask(p, a);
     if (op != FAD_OP_NOT)
         put_mask(p, b);
-    return mask_result(t, op == FAD_OP_AND  ? a.holds && b.holds
-                          : op == FAD_OP_OR ? a.holds || b.holds
-                                            : !a.holds);
+    return mask_result(t, op == FAD_OP_AND ? a.holds && b.holds : op == FAD_OP_OR ? a.holds || b.holds : !a.holds);
 }
 
 static fad_real put_select(fad_tape *t, fad_mask m, fad_real a, fad_real b)
@@ -191,13 +193,18 @@ static double put_value(fad_tape *t, fad_real a)
 }
 
 static const struct fadi_recorder recorder = {
-    .op = put_op, .many = put_many, .compare = put_compare, .combine = put_combine,
-    .select = put_select, .data = put_data, .value = put_value,
+    .op = put_op,
+    .many = put_many,
+    .compare = put_compare,
+    .combine = put_combine,
+    .select = put_select,
+    .data = put_data,
+    .value = put_value,
 };
 
 /* The inputs: picked or shared parameters, then the element's own numbers. */
-static int load(const struct fadi_call *c, size_t k, const struct fadi_span *x, struct fadi_capture *p, struct fadi_tape *t,
-                fad_real *inputs)
+static int load(const struct fadi_call *c, size_t k, const struct fadi_span *x, struct fadi_capture *p,
+                struct fadi_tape *t, fad_real *inputs)
 {
     const struct fad_sum *s = c->s;
     const uint32_t *touch = s->touch ? s->touch + k * s->touch_count : NULL;
@@ -213,8 +220,8 @@ static int load(const struct fadi_call *c, size_t k, const struct fadi_span *x, 
     return FAD_OK;
 }
 
-static int run_term(const struct fadi_call *c, size_t k, struct fadi_capture *p, struct fadi_tape *t, const fad_real *inputs,
-                    fad_real *y)
+static int run_term(const struct fadi_call *c, size_t k, struct fadi_capture *p, struct fadi_tape *t,
+                    const fad_real *inputs, fad_real *y)
 {
     for (size_t o = 0; o < c->y_count; o++)
         y[o] = fadi_nan();
@@ -232,7 +239,8 @@ static int run_term(const struct fadi_call *c, size_t k, struct fadi_capture *p,
     return FAD_OK;
 }
 
-static int record(const struct fadi_call *c, size_t k, const struct fadi_span *x, struct fadi_capture *p, struct fadi_tape *t)
+static int record(const struct fadi_call *c, size_t k, const struct fadi_span *x, struct fadi_capture *p,
+                  struct fadi_tape *t)
 {
     size_t inputs = (size_t)p->shared + p->own;
     int rc = fadi_tape_bind(t, FADI_FIRST_ID, 1, fadi_family());
@@ -295,7 +303,8 @@ uint32_t fadi_capture_differ(const struct fadi_capture *a, const struct fadi_cap
     for (size_t i = 0; i < count && i < a->y && i < b->y; number++) {
         size_t end = i + 1 + a->entries[i].size;
         *op = a->entries[i].id;
-        if (a->entries[i].size != b->entries[i].size || memcmp(a->entries + i, b->entries + i, (end - i) * sizeof *a->entries))
+        if (a->entries[i].size != b->entries[i].size ||
+            memcmp(a->entries + i, b->entries + i, (end - i) * sizeof *a->entries))
             return number;
         i = end;
     }

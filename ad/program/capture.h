@@ -30,7 +30,8 @@ struct fadi_capture {
 
 /** Runs the term of c for element k, on its numbers or, poisoned, on NaN everywhere. x: an element's own numbers, which may
  * be another element's. Fills out, whose arrays are used again; the error is also returned. */
-int fadi_capture(const struct fadi_call *c, size_t k, const struct fadi_span *x, bool poisoned, struct fadi_capture *out);
+int fadi_capture(const struct fadi_call *c, size_t k, const struct fadi_span *x, bool poisoned,
+                 struct fadi_capture *out);
 void fadi_capture_fini(struct fadi_capture *p);
 
 /** Whether their fad_data read the same arrays. */

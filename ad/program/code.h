@@ -74,25 +74,25 @@ struct fadi_code {
     uint32_t *words;
     size_t word_count;
     uint32_t slots, registers;
-    double *constants;        /* the first registers */
+    double *constants; /* the first registers */
     uint32_t constant_count;
-    struct fadi_scalar *scalars;         /* inputs (FADI_G_SHARED and the like), prologue, epilogue */
-    size_t inputs, prologue, epilogue;   /* counts */
-    uint32_t sums;               /* of the body; the register of the first one is first_sum */
+    struct fadi_scalar *scalars;       /* inputs (FADI_G_SHARED and the like), prologue, epilogue */
+    size_t inputs, prologue, epilogue; /* counts */
+    uint32_t sums;                     /* of the body; the register of the first one is first_sum */
     uint32_t first_sum;
     struct fadi_column *in, *out; /* out: index counts through all y, one y's after the other's */
     size_t in_count, out_count;
     uint32_t *value, *shared, *tangent, *second; /* registers, or FADI_NO_NODE for 0; NULL where not wanted */
-    size_t body_count;           /* instructions of the body */
+    size_t body_count;                           /* instructions of the body */
 };
 
 /** What the body works on. */
 struct fadi_frame {
     double *slots;
-    size_t stride;           /* doubles from a slot to the next one */
+    size_t stride; /* doubles from a slot to the next one */
     const double *registers;
-    double *sums;            /* added to */
-    size_t count;            /* elements in the block */
+    double *sums; /* added to */
+    size_t count; /* elements in the block */
 };
 
 /** Runs the body for one block; lanes beyond count up to a multiple of FADI_LANES hold numbers that do not matter. */

@@ -71,7 +71,8 @@ int fadi_form_init(struct fadi_form *f, const struct fadi_call *c, struct fad_fa
     if (!rc)
         rc = fadi_capture(c, f->element, &x, false, &f->capture);
     if (rc) {
-        *why = (struct fad_failure){rc, f->element, rc > 0 ? rc : 0, f->capture.reason ? f->capture.reason : fad_strerror(rc)};
+        *why = (struct fad_failure){rc, f->element, rc > 0 ? rc : 0,
+                                    f->capture.reason ? f->capture.reason : fad_strerror(rc)};
         return rc;
     }
     rc = fadi_uniform_form(f, c, why);
@@ -92,7 +93,8 @@ int fadi_form_init(struct fadi_form *f, const struct fadi_call *c, struct fad_fa
 void fadi_form_fini(struct fadi_form *f)
 {
     for (unsigned i = 0; i < FADI_WANTED_END; i++) {
-        struct fadi_code *code = atomic_load_explicit(f->codes + i, memory_order_relaxed); /* relaxed: nobody else is left */
+        struct fadi_code *code =
+            atomic_load_explicit(f->codes + i, memory_order_relaxed); /* relaxed: nobody else is left */
         if (code)
             fadi_code_fini(code);
         free(code);

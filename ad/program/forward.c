@@ -86,7 +86,8 @@ static uint32_t of_extremum(struct forward *f, const struct fadi_gnode *n)
     bool max = n->op == FADI_OP_MAX;
     uint32_t beats = max ? fadi_binary(g, FADI_OP_LT, n->b, n->a) : fadi_binary(g, FADI_OP_LT, n->a, n->b);
     uint32_t nan = fadi_unary(g, FADI_OP_NOT, fadi_binary(g, FADI_OP_EQ, n->a, n->a));
-    uint32_t half = fadi_graph_const(g, 0.5), mean = fadi_binary(g, FADI_OP_MUL, half, fadi_binary(g, FADI_OP_ADD, ta, tb));
+    uint32_t half = fadi_graph_const(g, 0.5),
+             mean = fadi_binary(g, FADI_OP_MUL, half, fadi_binary(g, FADI_OP_ADD, ta, tb));
     uint32_t chosen = fadi_graph_add(g, FADI_OP_SELECT, fadi_binary(g, FADI_OP_OR, beats, nan), ta, tb);
     return fadi_graph_add(g, FADI_OP_SELECT, fadi_binary(g, FADI_OP_EQ, n->a, n->b), mean, chosen);
 }

@@ -181,6 +181,7 @@ uint32_t fadi_graph_add(struct fadi_graph *g, unsigned op, uint32_t a, uint32_t 
 
 uint32_t fadi_graph_find(const struct fadi_graph *g, unsigned op, uint32_t a)
 {
-    struct fadi_gnode n = {.op = (uint16_t)op, .level = g->nodes[a].level, .a = a, .b = FADI_NO_NODE, .c = FADI_NO_NODE};
+    struct fadi_gnode n = {
+        .op = (uint16_t)op, .level = g->nodes[a].level, .a = a, .b = FADI_NO_NODE, .c = FADI_NO_NODE};
     return g->table[place_of(g, &n)] - 1; /* 0 - 1 is FADI_NO_NODE */
 }

@@ -22,20 +22,20 @@ enum fadi_graph_op {
     FADI_G_TERMS,                 /* the number of elements */
     FADI_G_X,                     /* the element's own number a */
     FADI_G_X_TANGENT,
-    FADI_G_DATA,                  /* column a of fad_data */
-    FADI_G_TOUCH,                 /* the element's a-th picked parameter */
+    FADI_G_DATA,  /* column a of fad_data */
+    FADI_G_TOUCH, /* the element's a-th picked parameter */
     FADI_G_TOUCH_TANGENT,
-    FADI_G_SUM,                   /* over the elements: of a, or of a * b */
-    FADI_G_FMS,                   /* a * b - c, rounded once */
-    FADI_G_FNMA,                  /* c - a * b, rounded once */
-    FADI_G_MULZZ,                 /* a == 0 or b == 0 ? 0 : a * b */
-    FADI_G_DIVZ,                  /* a == 0 ? 0 : a / b */
-    FADI_G_PEAK,                  /* maximum whose derivative is taken as 0 */
-    FADI_G_SOFT,                  /* e^(a - b), b the peak: 1 where equal, 0 for a peak of -inf */
-    FADI_G_SOFT_LOG,              /* log a whose derivative at 0 is 0 */
-    FADI_G_INVZ,                  /* a == 0 ? 0 : 1 / a */
-    FADI_G_ROOT,                  /* sqrt(a) whose derivative at 0 is 0 */
-    FADI_G_SCALE,                 /* a power of two that brings numbers up to a into range of their squares */
+    FADI_G_SUM,      /* over the elements: of a, or of a * b */
+    FADI_G_FMS,      /* a * b - c, rounded once */
+    FADI_G_FNMA,     /* c - a * b, rounded once */
+    FADI_G_MULZZ,    /* a == 0 or b == 0 ? 0 : a * b */
+    FADI_G_DIVZ,     /* a == 0 ? 0 : a / b */
+    FADI_G_PEAK,     /* maximum whose derivative is taken as 0 */
+    FADI_G_SOFT,     /* e^(a - b), b the peak: 1 where equal, 0 for a peak of -inf */
+    FADI_G_SOFT_LOG, /* log a whose derivative at 0 is 0 */
+    FADI_G_INVZ,     /* a == 0 ? 0 : 1 / a */
+    FADI_G_ROOT,     /* sqrt(a) whose derivative at 0 is 0 */
+    FADI_G_SCALE,    /* a power of two that brings numbers up to a into range of their squares */
     FADI_G_END
 };
 

@@ -99,19 +99,19 @@ INLINE vec root(vec x)
 }
 
 /* A function of math.h, lane by lane: where vectors do not pay, or for the few lanes that need a repair. */
-#define FADI_EACH(name)                                                                                       \
-    static __attribute__((noinline)) vec each_##name(vec x)                                                  \
-    {                                                                                                         \
-        for (int i = 0; i < FADI_WIDTH; i++)                                                                  \
-            x[i] = fadi_##name(x[i]);                                                                         \
-        return x;                                                                                             \
+#define FADI_EACH(name)                                                                                                \
+    static __attribute__((noinline)) vec each_##name(vec x)                                                            \
+    {                                                                                                                  \
+        for (int i = 0; i < FADI_WIDTH; i++)                                                                           \
+            x[i] = fadi_##name(x[i]);                                                                                  \
+        return x;                                                                                                      \
     }
-#define FADI_EACH2(name)                                                                                      \
-    static __attribute__((noinline)) vec each_##name(vec x, vec y)                                           \
-    {                                                                                                         \
-        for (int i = 0; i < FADI_WIDTH; i++)                                                                  \
-            x[i] = fadi_##name(x[i], y[i]);                                                                   \
-        return x;                                                                                             \
+#define FADI_EACH2(name)                                                                                               \
+    static __attribute__((noinline)) vec each_##name(vec x, vec y)                                                     \
+    {                                                                                                                  \
+        for (int i = 0; i < FADI_WIDTH; i++)                                                                           \
+            x[i] = fadi_##name(x[i], y[i]);                                                                            \
+        return x;                                                                                                      \
     }
 
 /* The family's functions under their names in math.h. */
@@ -123,30 +123,30 @@ INLINE vec root(vec x)
 #define FADI_FAMILY(name, ulp) Sleef_finz_##name##d2_u##ulp##advsimd
 #endif
 #ifdef FADI_FAMILY
-#define FADI_LANES1(name, symbol, ulp)                                                                        \
-    vec FADI_FAMILY(symbol, ulp)(vec);                                                                        \
-    INLINE vec v_##name(vec x)                                                                                \
-    {                                                                                                         \
-        return FADI_FAMILY(symbol, ulp)(x);                                                                   \
+#define FADI_LANES1(name, symbol, ulp)                                                                                 \
+    vec FADI_FAMILY(symbol, ulp)(vec);                                                                                 \
+    INLINE vec v_##name(vec x)                                                                                         \
+    {                                                                                                                  \
+        return FADI_FAMILY(symbol, ulp)(x);                                                                            \
     }
-#define FADI_LANES2(name, symbol, ulp)                                                                        \
-    vec FADI_FAMILY(symbol, ulp)(vec, vec);                                                                   \
-    INLINE vec v_##name(vec x, vec y)                                                                         \
-    {                                                                                                         \
-        return FADI_FAMILY(symbol, ulp)(x, y);                                                                \
+#define FADI_LANES2(name, symbol, ulp)                                                                                 \
+    vec FADI_FAMILY(symbol, ulp)(vec, vec);                                                                            \
+    INLINE vec v_##name(vec x, vec y)                                                                                  \
+    {                                                                                                                  \
+        return FADI_FAMILY(symbol, ulp)(x, y);                                                                         \
     }
 #else
-#define FADI_LANES1(name, symbol, ulp)                                                                        \
-    FADI_EACH(name)                                                                                           \
-    INLINE vec v_##name(vec x)                                                                                \
-    {                                                                                                         \
-        return each_##name(x);                                                                                \
+#define FADI_LANES1(name, symbol, ulp)                                                                                 \
+    FADI_EACH(name)                                                                                                    \
+    INLINE vec v_##name(vec x)                                                                                         \
+    {                                                                                                                  \
+        return each_##name(x);                                                                                         \
     }
-#define FADI_LANES2(name, symbol, ulp)                                                                        \
-    FADI_EACH2(name)                                                                                          \
-    INLINE vec v_##name(vec x, vec y)                                                                         \
-    {                                                                                                         \
-        return each_##name(x, y);                                                                             \
+#define FADI_LANES2(name, symbol, ulp)                                                                                 \
+    FADI_EACH2(name)                                                                                                   \
+    INLINE vec v_##name(vec x, vec y)                                                                                  \
+    {                                                                                                                  \
+        return each_##name(x, y);                                                                                      \
     }
 #endif
 FADI_LANES1(exp, exp, 10)

@@ -173,7 +173,8 @@ static int run(struct fadi_lower *l)
     l->sum_next = malloc((count + (size_t)1) * sizeof *l->sum_next);
     l->touched = calloc(count + (size_t)1, sizeof *l->touched);
     l->copy = calloc(count + (size_t)1, sizeof *l->copy);
-    if (!l->touched || !l->copy || !l->live || !l->uses || !l->reg || !l->below || !l->absorbed || !l->sum_head || !l->sum_next)
+    if (!l->touched || !l->copy || !l->live || !l->uses || !l->reg || !l->below || !l->absorbed || !l->sum_head ||
+        !l->sum_next)
         return FAD_ENOMEM;
     find_live(l);
     int rc = lay_out_registers(l);

@@ -42,13 +42,14 @@ struct fadi_lower {
     uint32_t *uses;           /* of elements' nodes, in the body and by outputs */
     struct fadi_words body;   /* instructions and operands */
     struct fadi_words starts; /* where each instruction begins */
-    struct fadi_words roots;  /* outputs of each element, in threes: which (enum fadi_wanted), index, node or reference */
+    struct fadi_words
+        roots; /* outputs of each element, in threes: which (enum fadi_wanted), index, node or reference */
     uint32_t temporaries;
-    uint32_t *below;          /* the link of a chain that is computed together with this one */
-    bool *absorbed;           /* by a chain, or by another instruction */
-    uint32_t *sum_head, *sum_next; /* the sums that become possible with a node */
-    uint32_t *touched;        /* when a node was last used, in instructions */
-    uint32_t *copy;           /* the temporary that stands for it now; 0: itself */
+    uint32_t *below;                /* the link of a chain that is computed together with this one */
+    bool *absorbed;                 /* by a chain, or by another instruction */
+    uint32_t *sum_head, *sum_next;  /* the sums that become possible with a node */
+    uint32_t *touched;              /* when a node was last used, in instructions */
+    uint32_t *copy;                 /* the temporary that stands for it now; 0: itself */
     struct fadi_waiting waiting[2]; /* sums of single nodes, and of products, that are not emitted yet */
 };
 

@@ -290,7 +290,8 @@ static int fail_at(struct fadi_plan *p, int status, const struct fad_failure *wh
 
 static int fold(fad_pool *pool, struct fadi_plan *p)
 {
-    static const struct fad_monoid monoid = {sizeof(struct fadi_partial), alignof(struct fadi_partial), identity, combine};
+    static const struct fad_monoid monoid = {sizeof(struct fadi_partial), alignof(struct fadi_partial), identity,
+                                             combine};
     struct fad_failure why;
     struct fad_fold_options options = fadi_call_options(p->c, &why);
     struct fadi_partial total;
@@ -304,7 +305,8 @@ static int fold(fad_pool *pool, struct fadi_plan *p)
 static unsigned wanted_by(const struct fadi_request *r)
 {
     return (r->value ? FADI_WANT_VALUE : 0u) | (r->shared ? FADI_WANT_SHARED : 0u) | (r->wants_x ? FADI_WANT_OWN : 0u) |
-           (r->tangent ? FADI_WANT_TANGENT : 0u) | (r->second ? FADI_WANT_SECOND : 0u) | (r->each ? FADI_WANT_EACH : 0u);
+           (r->tangent ? FADI_WANT_TANGENT : 0u) | (r->second ? FADI_WANT_SECOND : 0u) |
+           (r->each ? FADI_WANT_EACH : 0u);
 }
 
 static bool asks_for_checks(void)

@@ -166,7 +166,8 @@ static void import_all(const struct import *m)
     struct fadi_build *b = m->b;
     uint32_t number = 0;
     for (uint32_t j = 0; j < p->shared; j++)
-        m->node[number++] = fadi_graph_add(&b->graph, b->touch ? FADI_G_TOUCH : FADI_G_SHARED, j, FADI_NO_NODE, FADI_NO_NODE);
+        m->node[number++] =
+            fadi_graph_add(&b->graph, b->touch ? FADI_G_TOUCH : FADI_G_SHARED, j, FADI_NO_NODE, FADI_NO_NODE);
     for (uint32_t j = 0; j < p->own; j++)
         m->node[number++] = fadi_graph_add(&b->graph, FADI_G_X, j, FADI_NO_NODE, FADI_NO_NODE);
     for (size_t i = 0; i < p->y; i += 1 + (size_t)p->entries[i].size)
@@ -203,7 +204,8 @@ void fadi_build_sums(struct fadi_build *b, const uint32_t *nodes, uint32_t *sums
 int fadi_build_primal(struct fadi_build *b, const struct fadi_capture *p, size_t y_count, bool touch)
 {
     *b = (struct fadi_build){.y_count = y_count, .shared = p->shared, .own = p->own, .touch = touch};
-    struct import m = {b, p, malloc((p->next + (size_t)1) * sizeof *m.node), calloc(p->next + (size_t)1, sizeof *m.uses)};
+    struct import m = {b, p, malloc((p->next + (size_t)1) * sizeof *m.node),
+                       calloc(p->next + (size_t)1, sizeof *m.uses)};
     b->column_stride = malloc((p->base_count + 1) * sizeof *b->column_stride);
     b->out.y = malloc(y_count * sizeof *b->out.y);
     b->out.sum = malloc(y_count * sizeof *b->out.sum);

@@ -154,15 +154,16 @@ static void say_code(struct text *t, const struct fadi_form *f, const char *name
                    (c->in_count + c->out_count) * sizeof *c->in;
     say(t, "  %s\n", name);
     say(t, "    prologue  %zu instructions, %u constants, %zu inputs\n", c->prologue, c->constant_count, c->inputs);
-    say(t, "    body      %zu instructions, %u slots, %zu columns in, %zu out, %u sums\n", c->body_count, c->slots, c->in_count,
-        c->out_count, c->sums);
+    say(t, "    body      %zu instructions, %u slots, %zu columns in, %zu out, %u sums\n", c->body_count, c->slots,
+        c->in_count, c->out_count, c->sums);
     say(t, "    epilogue  %zu instructions\n", c->epilogue);
     say(t, "    code bytes: %zu\n    scratch bytes: %zu\n", bytes, scratch);
 }
 
 static void say_form(struct text *t, const struct fadi_form *f)
 {
-    static const char *const parts[] = {"value", "shared gradient", "x gradient", "tangent", "Hessian product", "each value"};
+    static const char *const parts[] = {"value",   "shared gradient", "x gradient",
+                                        "tangent", "Hessian product", "each value"};
     say(t, "form: kind %u, %zu values an element, %u operations recorded, block %zu\n", f->kind, f->own,
         f->capture.next - f->capture.shared - f->capture.own, f->block);
     for (unsigned i = 0; i < FADI_WANTED_END; i++) {
@@ -185,8 +186,8 @@ size_t fad_program_describe(const fad_program *p, char *to, size_t size)
     struct text t = {to, to ? size : 0, 0};
     if (!p)
         return 0;
-    say(&t, "program: %zu shared parameters, %zu picked, %zu values, %zu forms\n", p->shared_count, p->touch_count, p->y_count,
-        p->form_count);
+    say(&t, "program: %zu shared parameters, %zu picked, %zu values, %zu forms\n", p->shared_count, p->touch_count,
+        p->y_count, p->form_count);
     for (size_t f = 0; f < p->form_count; f++)
         say_form(&t, p->forms + f);
     return t.length;

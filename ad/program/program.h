@@ -22,12 +22,12 @@
 
 struct fadi_form {
     uint32_t kind;
-    size_t own; /* an element's own values */
+    size_t own;     /* an element's own values */
     size_t element; /* one that has this form */
     struct fadi_capture capture;
     struct fadi_build build;
     size_t block;
-    bool has_gradient, has_tangent, has_second; /* parts of the graph */
+    bool has_gradient, has_tangent, has_second;         /* parts of the graph */
     _Atomic(struct fadi_code *) codes[FADI_WANTED_END]; /* by what is wanted */
 };
 

@@ -87,7 +87,8 @@ enum addends { SINGLES, OUTER, PAIRS };
 #define ENTRY(kind) ((kind) == PAIRS ? 3 : 2)
 
 /* The sums of n accumulators. A call: were it inlined, gcc 12 would keep the accumulators in memory all the time. */
-static __attribute__((noinline)) void close_sums(const struct at *s, enum addends kind, const double *left, const uint32_t *list, const vec *acc, int n)
+static __attribute__((noinline)) void close_sums(const struct at *s, enum addends kind, const double *left,
+                                                 const uint32_t *list, const vec *acc, int n)
 {
     const uint32_t *to = list + ENTRY(kind) - 1;
     int j = 0;
@@ -109,8 +110,8 @@ static __attribute__((noinline)) void close_sums(const struct at *s, enum addend
 }
 
 /* Some sums side by side: one chain of additions would wait for itself. */
-#define ADD_TO(j, part, at)                                                                                   \
-    acc##j##part = kind == SINGLES ? acc##j##part + load(v##j + i + (at))                                     \
+#define ADD_TO(j, part, at)                                                                                            \
+    acc##j##part = kind == SINGLES ? acc##j##part + load(v##j + i + (at))                                              \
                                    : fused(load(u##j + i + (at)), load(v##j + i + (at)), acc##j##part);
 #if FADI_WIDTH == 8
 #define ZERO(j) vec acc##j##a = splat(0.0);
@@ -125,26 +126,26 @@ static __attribute__((noinline)) void close_sums(const struct at *s, enum addend
 #define STEP(j) ADD_TO(j, a, 0) ADD_TO(j, b, 2) ADD_TO(j, c, 4) ADD_TO(j, d, 6)
 #define LAST(j) acc##j##a, acc##j##b, acc##j##c, acc##j##d,
 #endif
-#define OPEN(j)                                                                                               \
-    ZERO(j)                                                                                                   \
-    const double *v##j = slot(s, list[ENTRY(kind) * j]);                                                      \
+#define OPEN(j)                                                                                                        \
+    ZERO(j)                                                                                                            \
+    const double *v##j = slot(s, list[ENTRY(kind) * j]);                                                               \
     const double *u##j = kind == PAIRS ? slot(s, list[ENTRY(kind) * j + 1]) : left;
 /* A function for each, so that each has all machine registers for itself. */
-#define SUMS(kind_, name, n)                                                                                  \
-    static __attribute__((noinline)) void name##_##n(const struct at *s, const double *left, const uint32_t *list) \
-    {                                                                                                         \
-        const enum addends kind = kind_;                                                                      \
-        const size_t full = s->count / FADI_LANES * FADI_LANES;                                               \
-        TIMES##n(OPEN) for (size_t i = 0; i < full; i += FADI_LANES)                                          \
-        {                                                                                                     \
-            TIMES##n(STEP)                                                                                    \
-        }                                                                                                     \
-        const vec all[] = {TIMES##n(LAST)};                                                                   \
-        close_sums(s, kind, left, list, all, n);                                                              \
+#define SUMS(kind_, name, n)                                                                                           \
+    static __attribute__((noinline)) void name##_##n(const struct at *s, const double *left, const uint32_t *list)     \
+    {                                                                                                                  \
+        const enum addends kind = kind_;                                                                               \
+        const size_t full = s->count / FADI_LANES * FADI_LANES;                                                        \
+        TIMES##n(OPEN) for (size_t i = 0; i < full; i += FADI_LANES)                                                   \
+        {                                                                                                              \
+            TIMES##n(STEP)                                                                                             \
+        }                                                                                                              \
+        const vec all[] = {TIMES##n(LAST)};                                                                            \
+        close_sums(s, kind, left, list, all, n);                                                                       \
     }
 #define UP_TO_4(kind, name) SUMS(kind, name, 1) SUMS(kind, name, 2) SUMS(kind, name, 3) SUMS(kind, name, 4)
-#define UP_TO_8(kind, name)                                                                                   \
-    UP_TO_4(kind, name)                                                                                       \
+#define UP_TO_8(kind, name)                                                                                            \
+    UP_TO_4(kind, name)                                                                                                \
     SUMS(kind, name, 5) SUMS(kind, name, 6) SUMS(kind, name, 7) SUMS(kind, name, 8)
 UP_TO_4(PAIRS, pairs) /* more pointers would not fit into registers */
 #if SIDE_LARGE
@@ -157,9 +158,15 @@ UP_TO_4(OUTER, outer)
 
 typedef void sums(const struct at *s, const double *left, const uint32_t *list);
 #if SIDE_LARGE
-#define TABLE(name) {NULL, name##_1, name##_2, name##_3, name##_4, name##_5, name##_6, name##_7, name##_8}
+#define TABLE(name)                                                                                                    \
+    {                                                                                                                  \
+        NULL, name##_1, name##_2, name##_3, name##_4, name##_5, name##_6, name##_7, name##_8                           \
+    }
 #else
-#define TABLE(name) {NULL, name##_1, name##_2, name##_3, name##_4}
+#define TABLE(name)                                                                                                    \
+    {                                                                                                                  \
+        NULL, name##_1, name##_2, name##_3, name##_4                                                                   \
+    }
 #endif
 static sums *const outer_sums[] = TABLE(outer), *const single_sums[] = TABLE(singles),
                    *const pair_sums[] = {NULL, pairs_1, pairs_2, pairs_3, pairs_4};
@@ -193,9 +200,9 @@ static const uint32_t *singles(const struct at *s, const uint32_t *w)
 /* ---- Chains: the sum stays in machine registers, for a few vectors of lanes at a time ---- */
 
 /* w: result, start, count, links. The first link of a chain without a start is a product and not a fused operation. */
-#define START(q)                                                                                              \
-    vec acc##q = how == FADI_START_SLOT       ? load(slot(s, w[1]) + i + q * FADI_WIDTH)                      \
-                 : how == FADI_START_REGISTER ? splat(s->registers[w[1]])                                     \
+#define START(q)                                                                                                       \
+    vec acc##q = how == FADI_START_SLOT       ? load(slot(s, w[1]) + i + q * FADI_WIDTH)                               \
+                 : how == FADI_START_REGISTER ? splat(s->registers[w[1]])                                              \
                                               : splat(0.0);
 #define FIRST_U(q) acc##q = u * load(b + q * FADI_WIDTH);
 #define LINK_U(q) acc##q = fused(u, load(b + q * FADI_WIDTH), acc##q);
@@ -204,39 +211,39 @@ static const uint32_t *singles(const struct at *s, const uint32_t *w)
 #define LINK_ADD(q) acc##q += load(a + q * FADI_WIDTH);
 #define LINK_POLY(q) acc##q = fused(acc##q, load(a + q * FADI_WIDTH), u);
 #define END(q) store(r + q * FADI_WIDTH, acc##q);
-#define CHAIN_TILE(width)                                                                                     \
-    for (; i + width * FADI_WIDTH <= s->lanes; i += width * FADI_WIDTH) {                                     \
-        const uint32_t *link = w + 3, *end = link + (op == FADI_CODE_ADD ? 1 : 2) * (size_t)w[2];             \
-        TIMES##width(START)                                                                                   \
-        if (how == FADI_START_NONE) {                                                                         \
-            const double *b = slot(s, link[1]) + i, *a = op == FADI_CODE_DOT_V ? slot(s, link[0]) + i : b;    \
-            vec u = op == FADI_CODE_DOT_V ? splat(0.0) : splat(s->registers[link[0]]);                        \
-            if (op == FADI_CODE_DOT_V) {                                                                      \
-                TIMES##width(FIRST_V)                                                                         \
-            } else {                                                                                          \
-                TIMES##width(FIRST_U)                                                                         \
-            }                                                                                                 \
-            link += 2;                                                                                        \
-        }                                                                                                     \
-        while (link < end) {                                                                                  \
-            if (op == FADI_CODE_ADD) {                                                                        \
-                const double *a = slot(s, *link++) + i;                                                       \
-                TIMES##width(LINK_ADD)                                                                        \
-            } else if (op == FADI_CODE_POLY) {                                                                \
-                const double *a = slot(s, link[0]) + i;                                                       \
-                vec u = splat(s->registers[link[1]]);                                                         \
-                TIMES##width(LINK_POLY) link += 2;                                                            \
-            } else if (op == FADI_CODE_DOT_V) {                                                               \
-                const double *a = slot(s, link[0]) + i, *b = slot(s, link[1]) + i;                            \
-                TIMES##width(LINK_V) link += 2;                                                               \
-            } else {                                                                                          \
-                const double *b = slot(s, link[1]) + i;                                                       \
-                vec u = splat(s->registers[link[0]]);                                                         \
-                TIMES##width(LINK_U) link += 2;                                                               \
-            }                                                                                                 \
-        }                                                                                                     \
-        double *r = slot(s, w[0]) + i;                                                                        \
-        TIMES##width(END)                                                                                     \
+#define CHAIN_TILE(width)                                                                                              \
+    for (; i + width * FADI_WIDTH <= s->lanes; i += width * FADI_WIDTH) {                                              \
+        const uint32_t *link = w + 3, *end = link + (op == FADI_CODE_ADD ? 1 : 2) * (size_t)w[2];                      \
+        TIMES##width(START) if (how == FADI_START_NONE)                                                                \
+        {                                                                                                              \
+            const double *b = slot(s, link[1]) + i, *a = op == FADI_CODE_DOT_V ? slot(s, link[0]) + i : b;             \
+            vec u = op == FADI_CODE_DOT_V ? splat(0.0) : splat(s->registers[link[0]]);                                 \
+            if (op == FADI_CODE_DOT_V) {                                                                               \
+                TIMES##width(FIRST_V)                                                                                  \
+            } else {                                                                                                   \
+                TIMES##width(FIRST_U)                                                                                  \
+            }                                                                                                          \
+            link += 2;                                                                                                 \
+        }                                                                                                              \
+        while (link < end) {                                                                                           \
+            if (op == FADI_CODE_ADD) {                                                                                 \
+                const double *a = slot(s, *link++) + i;                                                                \
+                TIMES##width(LINK_ADD)                                                                                 \
+            } else if (op == FADI_CODE_POLY) {                                                                         \
+                const double *a = slot(s, link[0]) + i;                                                                \
+                vec u = splat(s->registers[link[1]]);                                                                  \
+                TIMES##width(LINK_POLY) link += 2;                                                                     \
+            } else if (op == FADI_CODE_DOT_V) {                                                                        \
+                const double *a = slot(s, link[0]) + i, *b = slot(s, link[1]) + i;                                     \
+                TIMES##width(LINK_V) link += 2;                                                                        \
+            } else {                                                                                                   \
+                const double *b = slot(s, link[1]) + i;                                                                \
+                vec u = splat(s->registers[link[0]]);                                                                  \
+                TIMES##width(LINK_U) link += 2;                                                                        \
+            }                                                                                                          \
+        }                                                                                                              \
+        double *r = slot(s, w[0]) + i;                                                                                 \
+        TIMES##width(END)                                                                                              \
     }
 
 INLINE const uint32_t *chain(const struct at *s, unsigned op, unsigned how, const uint32_t *w)
@@ -253,9 +260,11 @@ static const uint32_t *any_chain(const struct at *s, uint32_t word, const uint32
     unsigned how = word & ((1u << FADI_CODE_SHIFT) - 1);
     switch (word >> FADI_CODE_SHIFT) {
     case FADI_CODE_DOT_U:
-        return how == FADI_START_NONE ? chain(s, FADI_CODE_DOT_U, FADI_START_NONE, w) : chain(s, FADI_CODE_DOT_U, how, w);
+        return how == FADI_START_NONE ? chain(s, FADI_CODE_DOT_U, FADI_START_NONE, w)
+                                      : chain(s, FADI_CODE_DOT_U, how, w);
     case FADI_CODE_DOT_V:
-        return how == FADI_START_NONE ? chain(s, FADI_CODE_DOT_V, FADI_START_NONE, w) : chain(s, FADI_CODE_DOT_V, how, w);
+        return how == FADI_START_NONE ? chain(s, FADI_CODE_DOT_V, FADI_START_NONE, w)
+                                      : chain(s, FADI_CODE_DOT_V, how, w);
     case FADI_CODE_POLY:
         return chain(s, FADI_CODE_POLY, how, w);
     default:
@@ -279,62 +288,62 @@ static void softplus(const struct at *s, const uint32_t *w)
 #define LOOP _Pragma("GCC unroll 4") for (size_t i = 0; i < s.lanes; i += FADI_WIDTH)
 #define CASE(op, pattern) case (op) << FADI_CODE_SHIFT | (pattern):
 /* An operand by the pattern's bit: loaded in each step, or the same in all of them. */
-#define OPERAND(name, k, pattern)                                                                             \
-    const double *p##name = (pattern) >> (k) & 1 ? NULL : slot(&s, w[(k) + 1]);                               \
-    vec u##name = (pattern) >> (k) & 1 ? splat(s.registers[w[(k) + 1]]) : splat(0.0);
-#define FETCH(name, k, pattern) vec name = (pattern) >> (k) & 1 ? u##name : load(p##name + i);
+#define OPERAND(name, k, pattern)                                                                                      \
+    const double *p##name = (pattern) >> (k)&1 ? NULL : slot(&s, w[(k) + 1]);                                          \
+    vec u##name = (pattern) >> (k)&1 ? splat(s.registers[w[(k) + 1]]) : splat(0.0);
+#define FETCH(name, k, pattern) vec name = (pattern) >> (k)&1 ? u##name : load(p##name + i);
 
-#define UNARY(op, value)                                                                                      \
-    CASE(op, 0)                                                                                               \
-    {                                                                                                         \
-        double *r = slot(&s, w[0]);                                                                           \
-        OPERAND(a, 0, 0)                                                                                      \
-        (void)ua;                                                                                             \
-        LOOP                                                                                                  \
-        {                                                                                                     \
-            FETCH(a, 0, 0)                                                                                    \
-            store(r + i, value);                                                                              \
-        }                                                                                                     \
-        w += 2;                                                                                               \
-        break;                                                                                                \
+#define UNARY(op, value)                                                                                               \
+    CASE(op, 0)                                                                                                        \
+    {                                                                                                                  \
+        double *r = slot(&s, w[0]);                                                                                    \
+        OPERAND(a, 0, 0)                                                                                               \
+        (void)ua;                                                                                                      \
+        LOOP                                                                                                           \
+        {                                                                                                              \
+            FETCH(a, 0, 0)                                                                                             \
+            store(r + i, value);                                                                                       \
+        }                                                                                                              \
+        w += 2;                                                                                                        \
+        break;                                                                                                         \
     }
-#define BINARY_AT(op, value, pattern)                                                                         \
-    CASE(op, pattern)                                                                                         \
-    {                                                                                                         \
-        double *r = slot(&s, w[0]);                                                                           \
-        OPERAND(a, 0, pattern)                                                                                \
-        OPERAND(b, 1, pattern)                                                                                \
-        LOOP                                                                                                  \
-        {                                                                                                     \
-            FETCH(a, 0, pattern)                                                                              \
-            FETCH(b, 1, pattern)                                                                              \
-            store(r + i, value);                                                                              \
-        }                                                                                                     \
-        w += 3;                                                                                               \
-        break;                                                                                                \
+#define BINARY_AT(op, value, pattern)                                                                                  \
+    CASE(op, pattern)                                                                                                  \
+    {                                                                                                                  \
+        double *r = slot(&s, w[0]);                                                                                    \
+        OPERAND(a, 0, pattern)                                                                                         \
+        OPERAND(b, 1, pattern)                                                                                         \
+        LOOP                                                                                                           \
+        {                                                                                                              \
+            FETCH(a, 0, pattern)                                                                                       \
+            FETCH(b, 1, pattern)                                                                                       \
+            store(r + i, value);                                                                                       \
+        }                                                                                                              \
+        w += 3;                                                                                                        \
+        break;                                                                                                         \
     }
 #define BINARY(op, value) BINARY_AT(op, value, 0) BINARY_AT(op, value, 1) BINARY_AT(op, value, 2)
-#define TERNARY_AT(op, value, pattern)                                                                        \
-    CASE(op, pattern)                                                                                         \
-    {                                                                                                         \
-        double *r = slot(&s, w[0]);                                                                           \
-        OPERAND(a, 0, pattern)                                                                                \
-        OPERAND(b, 1, pattern)                                                                                \
-        OPERAND(c, 2, pattern)                                                                                \
-        LOOP                                                                                                  \
-        {                                                                                                     \
-            FETCH(a, 0, pattern)                                                                              \
-            FETCH(b, 1, pattern)                                                                              \
-            FETCH(c, 2, pattern)                                                                              \
-            store(r + i, value);                                                                              \
-        }                                                                                                     \
-        w += 4;                                                                                               \
-        break;                                                                                                \
+#define TERNARY_AT(op, value, pattern)                                                                                 \
+    CASE(op, pattern)                                                                                                  \
+    {                                                                                                                  \
+        double *r = slot(&s, w[0]);                                                                                    \
+        OPERAND(a, 0, pattern)                                                                                         \
+        OPERAND(b, 1, pattern)                                                                                         \
+        OPERAND(c, 2, pattern)                                                                                         \
+        LOOP                                                                                                           \
+        {                                                                                                              \
+            FETCH(a, 0, pattern)                                                                                       \
+            FETCH(b, 1, pattern)                                                                                       \
+            FETCH(c, 2, pattern)                                                                                       \
+            store(r + i, value);                                                                                       \
+        }                                                                                                              \
+        w += 4;                                                                                                        \
+        break;                                                                                                         \
     }
-#define TERNARY(op, value)                                                                                    \
-    TERNARY_AT(op, value, 0)                                                                                  \
-    TERNARY_AT(op, value, 1)                                                                                  \
-    TERNARY_AT(op, value, 2)                                                                                  \
+#define TERNARY(op, value)                                                                                             \
+    TERNARY_AT(op, value, 0)                                                                                           \
+    TERNARY_AT(op, value, 1)                                                                                           \
+    TERNARY_AT(op, value, 2)                                                                                           \
     TERNARY_AT(op, value, 3) TERNARY_AT(op, value, 4) TERNARY_AT(op, value, 5) TERNARY_AT(op, value, 6)
 
 /* Functions that one vector of lanes goes to. */
@@ -388,7 +397,7 @@ void REPLAY(const uint32_t *w, const struct fadi_frame *f)
             UNARY(FADI_OP_INV, 1.0 / a)
             UNARY(FADI_OP_ABS, magnitude(a))
             UNARY(FADI_OP_SQRT, root(a))
-            UNARY(FADI_OP_NOT, (vec)~(ivec)a)
+            UNARY(FADI_OP_NOT, (vec) ~(ivec)a)
             UNARY(FADI_G_INVZ, unless_zero(a, 1.0 / a))
             UNARY(FADI_G_ROOT, root(a))
             BINARY(FADI_OP_ADD, a + b)

@@ -13,9 +13,9 @@ struct sweep {
     struct fadi_build *b;
     struct fadi_graph *g;
     struct fadi_sums sums;
-    uint32_t nodes;        /* of the primal */
+    uint32_t nodes;         /* of the primal */
     uint32_t *first, *last; /* of each node's parts */
-    bool *guarded;         /* only select branches lead to it */
+    bool *guarded;          /* only select branches lead to it */
     struct fadi_part *parts;
     uint32_t count, room;
 };

@@ -16,7 +16,7 @@ struct block {
     size_t k[FADI_BLOCK_MAX];
     const double *row[FADI_BLOCK_MAX]; /* an element's own values; the last one's again in lanes that do not count */
     const double *tangent[FADI_BLOCK_MAX]; /* of its own values, if there is one */
-    size_t start[FADI_BLOCK_MAX];      /* of its own gradient in x_built */
+    size_t start[FADI_BLOCK_MAX];          /* of its own gradient in x_built */
 };
 
 static double *column(const struct block *b, const struct fadi_column *c)
@@ -46,7 +46,8 @@ static inline __attribute__((always_inline)) void load_group(const struct group 
     const double *const row[4] = {g->row[i] + g->index, g->row[i + 1] + g->index, g->row[i + 2] + g->index,
                                   g->row[i + 3] + g->index};
     if (g->count == 4) {
-        fadi_four v[4] = {fadi_four_load(row[0]), fadi_four_load(row[1]), fadi_four_load(row[2]), fadi_four_load(row[3])};
+        fadi_four v[4] = {fadi_four_load(row[0]), fadi_four_load(row[1]), fadi_four_load(row[2]),
+                          fadi_four_load(row[3])};
         fadi_transpose(v, v + 1, v + 2, v + 3);
         for (int r = 0; r < 4; r++)
             fadi_four_store(g->to[r] + i, v[r]);

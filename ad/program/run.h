@@ -17,8 +17,8 @@ struct fadi_request {
     double *value, *shared, *x, *tangent, *second;
     const double *shared_tangent, *x_tangent; /* NULL: zeros */
     size_t direction; /* x_tangent has those of several directions one after the other: which one */
-    bool wants_x; /* x_blocks have their own outputs */
-    bool each;    /* values are the call's term_values */
+    bool wants_x;     /* x_blocks have their own outputs */
+    bool each;        /* values are the call's term_values */
 };
 
 /** Elements that are sorted by form at once: part of the order in which sums are added up. */
@@ -29,9 +29,9 @@ struct fadi_plan_form {
     struct fadi_form *form;
     const struct fadi_code *code;
     double *registers;
-    size_t first_sum; /* in the region of sums */
+    size_t first_sum;   /* in the region of sums */
     size_t own_columns; /* that hold a gradient of an element's own values */
-    size_t terms;     /* elements of this form in the call */
+    size_t terms;       /* elements of this form in the call */
     const double *const *bases;
     struct fadi_capture fresh; /* bases come from here */
 };
@@ -41,15 +41,15 @@ struct fadi_plan {
     struct fad_program *program;
     const struct fadi_request *r;
     unsigned wanted;
-    bool needs_k;  /* something but rows of x is read or written by an element's number */
-    bool checks; /* every element is compared with its recording */
+    bool needs_k; /* something but rows of x is read or written by an element's number */
+    bool checks;  /* every element is compared with its recording */
     struct fadi_plan_form *forms;
-    bool rows;         /* all elements have one form and lie in rows of one length */
-    uint16_t quick[FADI_QUICK]; /* by kind and length: a form + 1, to be looked at first */
-    size_t sums, lines; /* in the region of sums */
+    bool rows;                            /* all elements have one form and lie in rows of one length */
+    uint16_t quick[FADI_QUICK];           /* by kind and length: a form + 1, to be looked at first */
+    size_t sums, lines;                   /* in the region of sums */
     size_t sum_pages, pick_pages, picked; /* picked: regions of pick_pages */
     fadi_replay *replay;
-    size_t slot_doubles; /* that the largest body needs */
+    size_t slot_doubles;     /* that the largest body needs */
     const double *x_tangent; /* of this direction */
 };
 

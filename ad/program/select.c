@@ -192,7 +192,9 @@ static void put_links(struct fadi_lower *l, enum chain kind, uint32_t first, uin
 /* The chain that ends in n, from its start. */
 static void emit_chain(struct fadi_lower *l, uint32_t n)
 {
-    static const unsigned codes[] = {[CHAIN_U] = FADI_CODE_DOT_U, [CHAIN_V] = FADI_CODE_DOT_V, [CHAIN_ADD] = FADI_CODE_ADD,
+    static const unsigned codes[] = {[CHAIN_U] = FADI_CODE_DOT_U,
+                                     [CHAIN_V] = FADI_CODE_DOT_V,
+                                     [CHAIN_ADD] = FADI_CODE_ADD,
                                      [CHAIN_POLY] = FADI_CODE_POLY};
     enum chain kind = chain_of(l, n);
     uint32_t count = 0, at = n, first = FADI_NO_NODE;

@@ -109,7 +109,8 @@ static uint32_t sum_of_one(struct fadi_sums *s, uint32_t n, unsigned depth)
     if (!remember(s, n))
         return 0;
     if (s->by_node[n] == FADI_NO_NODE) {
-        uint32_t sum = g->nodes[n].op == FADI_OP_FMA && depth < DEPTH ? sum_of_chain(s, n, depth) : take_apart(s, n, depth);
+        uint32_t sum =
+            g->nodes[n].op == FADI_OP_FMA && depth < DEPTH ? sum_of_chain(s, n, depth) : take_apart(s, n, depth);
         s->by_node[n] = sum;
     }
     return s->by_node[n];

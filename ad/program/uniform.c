@@ -11,14 +11,15 @@
 #define HASHED 5
 
 /* Sentences by the operation in which two recordings differ first. */
-#define SENTENCES(text)                                                                                       \
-    {                                                                                                         \
-        FADI_UNARY_OPS(text##1) FADI_BINARY_OPS(text##2) FADI_OTHER_OPS(text##0)                              \
+#define SENTENCES(text)                                                                                                \
+    {                                                                                                                  \
+        FADI_UNARY_OPS(text##1) FADI_BINARY_OPS(text##2) FADI_OTHER_OPS(text##0)                                       \
     }
-#define VALUES0(kind, name) [FADI_OP_##kind] = "what the term does depends on its numbers: recordings differ first in " #name,
+#define VALUES0(kind, name)                                                                                            \
+    [FADI_OP_##kind] = "what the term does depends on its numbers: recordings differ first in " #name,
 #define VALUES1(kind, name, V, P) VALUES0(kind, name)
 #define VALUES2(kind, name, V, P, Q) VALUES0(kind, name)
-#define ELEMENTS0(kind, name)                                                                                 \
+#define ELEMENTS0(kind, name)                                                                                          \
     [FADI_OP_##kind] = "the term does not do the same for this element: recordings differ first in " #name,
 #define ELEMENTS1(kind, name, V, P) ELEMENTS0(kind, name)
 #define ELEMENTS2(kind, name, V, P, Q) ELEMENTS0(kind, name)
@@ -102,8 +103,9 @@ static int compare_under(const struct fadi_form *f, const struct fadi_call *c, s
 {
     fadi_capture(c, k, x, false, p);
     int rc = compare(&f->capture, p, by_element, k, why);
-    return rc || fadi_capture_same_bases(&f->capture, p) ? rc
-                                                         : refuse(why, FAD_EDATADEPENDENT, k, sentence(by_element, FADI_G_DATA));
+    return rc || fadi_capture_same_bases(&f->capture, p)
+               ? rc
+               : refuse(why, FAD_EDATADEPENDENT, k, sentence(by_element, FADI_G_DATA));
 }
 
 int fadi_uniform_form(const struct fadi_form *f, const struct fadi_call *c, struct fad_failure *why)

@@ -79,11 +79,11 @@ static double other_value(unsigned op, double a, double b, double c)
 double fadi_graph_value(unsigned op, double x, double y, double c)
 {
     switch (op) {
-#define UNARY(kind, name, V, P)                                                                               \
-    case FADI_OP_##kind:                                                                                      \
+#define UNARY(kind, name, V, P)                                                                                        \
+    case FADI_OP_##kind:                                                                                               \
         return V;
-#define BINARY(kind, name, V, P, Q)                                                                           \
-    case FADI_OP_##kind:                                                                                      \
+#define BINARY(kind, name, V, P, Q)                                                                                    \
+    case FADI_OP_##kind:                                                                                               \
         return V;
         FADI_UNARY_OPS(UNARY)
         FADI_UNARY_INTERNAL(UNARY)
@@ -138,9 +138,10 @@ const char *fadi_graph_name(unsigned op)
 #define NAME1(kind, name, V, P) [FADI_OP_##kind] = #name,
 #define NAME2(kind, name, V, P, Q) [FADI_OP_##kind] = #name,
 #define NAME(kind, name) [FADI_OP_##kind] = #name,
-        FADI_UNARY_OPS(NAME1) FADI_UNARY_INTERNAL(NAME1) FADI_BINARY_OPS(NAME2) FADI_BINARY_INTERNAL(NAME2) FADI_OTHER_OPS(NAME)};
+        FADI_UNARY_OPS(NAME1) FADI_UNARY_INTERNAL(NAME1) FADI_BINARY_OPS(NAME2) FADI_BINARY_INTERNAL(NAME2)
+            FADI_OTHER_OPS(NAME)};
     static const char *const more[FADI_G_END - FADI_OP_COUNT] = {
-        "const", "shared", "shared'", "terms", "x",    "x'",       "data", "touch", "touch'", "sum",
+        "const", "shared", "shared'", "terms", "x",    "x'",   "data",     "touch", "touch'", "sum",
         "fms",   "fnma",   "mulzz",   "divz",  "peak", "soft", "soft_log", "invz",  "root",   "scale"};
     const char *name = op < FADI_OP_COUNT ? table[op] : op < FADI_G_END ? more[op - FADI_OP_COUNT] : NULL;
     return name ? name : "?";
