@@ -68,7 +68,7 @@ struct fad_sum {
 FAD_API size_t fad_sum_leaf(const struct fad_sum *s);
 
 /** value[y_count] = the sum, without derivatives; the same bits as from fad_sum_gradient.
- * Cost:      the term on plain numbers
+ * Cost:      the term on plain numbers: nothing is recorded, though every operation looks whether its operands are constants
  * Errors:    FAD_EINVAL and FAD_EOVERFLOW (description), the code of the lowest failing term, FAD_EHANDLE, FAD_ENOMEM,
  *            FAD_ESTACK, FAD_EFORKED, FAD_EUNSUPPORTED (processor without FMA); value untouched */
 FAD_API int fad_sum_value(fad_pool *pool, const struct fad_sum *s, double *value);
