@@ -84,7 +84,7 @@ unit_tests += tests/cases_ad_nested
 tests_cases_ad_nested_SOURCES = tests/cases_ad_nested.c $(ad_support)
 unit_tests += tests/second tests/hessians tests/check tests/property_second
 tests_second_SOURCES = tests/second.c $(expressions) $(ad_support)
-tests_hessians_SOURCES = tests/hessians.c $(ad_support)
+tests_hessians_SOURCES = tests/hessians.c examples/text.c examples/text.h examples/gmm_file.c examples/gmm_file.h $(ad_support)
 tests_property_second_SOURCES = tests/property_second.c $(random_sum_checks) $(random_sums) $(ad_support)
 tests_check_SOURCES = tests/check.c $(expressions) $(ad_support)
 
