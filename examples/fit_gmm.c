@@ -93,9 +93,11 @@ static double objective(unsigned count, const double *parameter, double *gradien
         return HUGE_VAL;
     }
     judge(fit, parameter, value);
-    if (gradient != NULL)
-        memcpy(gradient, fit->gradient, count * sizeof *gradient);
-    return isfinite(value) ? value : HUGE_VAL;
+    /* for each point: the solver's first step is as long as the gradient, which must not grow with the data */
+    double each = 1.0 / (double)fit->problem->points;
+    for (unsigned i = 0; gradient != NULL && i < count; i++)
+        gradient[i] = each * fit->gradient[i];
+    return isfinite(value) ? each * value : HUGE_VAL;
 }
 
 static bool make_room(struct fit *fit, double **x)
