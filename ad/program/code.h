@@ -66,8 +66,7 @@ enum fadi_wanted {
     FADI_WANT_SHARED = 2,
     FADI_WANT_OWN = 4,
     FADI_WANT_TANGENT = 8,
-    FADI_WANT_SECOND = 16,
-    FADI_WANT_EACH = 32 /* values of each element instead of their sums */
+    FADI_WANT_SECOND = 16
 };
 
 struct fadi_code {

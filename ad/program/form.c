@@ -58,6 +58,7 @@ const struct fadi_code *fadi_form_code(struct fad_program *p, struct fadi_form *
     code = atomic_load_explicit(f->codes + wanted, memory_order_relaxed); /* relaxed: the lock orders it */
     if (!code) {
         code = make_code(f, wanted, rc);
+        /* release, pairs with the acquire above: without it another thread could run a code that is half written */
         atomic_store_explicit(f->codes + wanted, code, memory_order_release);
     }
     pthread_mutex_unlock(&p->lock);

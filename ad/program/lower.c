@@ -46,8 +46,6 @@ static void find_live(struct fadi_lower *l)
 {
     const struct fadi_build *b = l->b;
     unsigned want = l->wanted;
-    if (want & FADI_WANT_EACH)
-        put_roots(l, FADI_WANT_EACH, b->out.y, b->y_count);
     if (want & FADI_WANT_VALUE)
         need_list(l, b->out.sum, b->y_count);
     if ((want & FADI_WANT_SHARED) && b->touch)

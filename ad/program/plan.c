@@ -148,7 +148,7 @@ static int prepare(struct fadi_plan *p)
     int rc = check_program(c, p->program);
     p->forms = calloc(p->program->form_count + 1, sizeof *p->forms);
     p->replay = fadi_replay_choose();
-    p->needs_k = c->s->touch || c->s->x_blocks || p->r->each;
+    p->needs_k = c->s->touch || c->s->x_blocks;
     for (size_t f = 0; p->forms && f < p->program->form_count; f++)
         p->forms[f].form = p->program->forms + f;
     if (!rc)
@@ -305,8 +305,7 @@ static int fold(fad_pool *pool, struct fadi_plan *p)
 static unsigned wanted_by(const struct fadi_request *r)
 {
     return (r->value ? FADI_WANT_VALUE : 0u) | (r->shared ? FADI_WANT_SHARED : 0u) | (r->wants_x ? FADI_WANT_OWN : 0u) |
-           (r->tangent ? FADI_WANT_TANGENT : 0u) | (r->second ? FADI_WANT_SECOND : 0u) |
-           (r->each ? FADI_WANT_EACH : 0u);
+           (r->tangent ? FADI_WANT_TANGENT : 0u) | (r->second ? FADI_WANT_SECOND : 0u);
 }
 
 static bool asks_for_checks(void)

@@ -163,14 +163,14 @@ static void say_code(struct text *t, const struct fadi_form *f, const char *name
 static void say_form(struct text *t, const struct fadi_form *f)
 {
     static const char *const parts[] = {"value",   "shared gradient", "x gradient",
-                                        "tangent", "Hessian product", "each value"};
+                                        "tangent", "Hessian product"};
     say(t, "form: kind %u, %zu values an element, %u operations recorded, block %zu\n", f->kind, f->own,
         f->capture.next - f->capture.shared - f->capture.own, f->block);
     for (unsigned i = 0; i < FADI_WANTED_END; i++) {
         /* acquire, as in form.c */
         const struct fadi_code *c = atomic_load_explicit(f->codes + i, memory_order_acquire);
         char name[96] = "";
-        for (unsigned j = 0; c && j < 6; j++)
+        for (unsigned j = 0; c && j < 5; j++)
             if (i >> j & 1) {
                 if (name[0])
                     strcat(name, ", ");

@@ -18,7 +18,7 @@
 #include "ad/program/build.h"
 #include "ad/program/code.h"
 
-#define FADI_WANTED_END 64u
+#define FADI_WANTED_END 32u
 
 struct fadi_form {
     uint32_t kind;

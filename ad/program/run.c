@@ -172,14 +172,6 @@ static void load_inputs(const struct block *b)
 
 /* ---- What it leaves ---- */
 
-static void store_each(const struct block *b, const struct fadi_column *c)
-{
-    struct fadi_call *call = b->plan->c;
-    const double *from = column(b, c);
-    for (size_t i = 0; i < b->count; i++)
-        call->term_values[(b->k[i] - call->first) * call->y_count + c->index] = fadi_canonical(from[i]);
-}
-
 static bool stores_own(const struct block *b, size_t i)
 {
     const struct fadi_call *c = b->plan->c;
@@ -300,12 +292,8 @@ static void scatter(const struct block *b)
 
 static void store_outputs(const struct block *b)
 {
-    const struct fadi_code *code = b->f->code;
     if (b->plan->wanted & FADI_WANT_OWN)
         store_all_own(b);
-    for (size_t j = 0; (b->plan->wanted & FADI_WANT_EACH) && j < code->out_count; j++)
-        if (code->out[j].what == FADI_WANT_EACH)
-            store_each(b, code->out + j);
     if (b->plan->picked)
         scatter(b);
 }

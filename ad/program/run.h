@@ -18,7 +18,6 @@ struct fadi_request {
     const double *shared_tangent, *x_tangent; /* NULL: zeros */
     size_t direction; /* x_tangent has those of several directions one after the other: which one */
     bool wants_x;     /* x_blocks have their own outputs */
-    bool each;        /* values are the call's term_values */
 };
 
 /** Elements that are sorted by form at once: part of the order in which sums are added up. */

@@ -10,7 +10,7 @@
  * A term is uniform if it does the same operations for every element: its numbers come from its shared parameters, from x
  * and from fad_data, and neither k nor a number decides what it does (fad_select does that). With `uniform` alone a call makes a
  * program for itself, or uses the tape if it finds that the term is not uniform. Creation records the term of one
- * element with its numbers and with NaN everywhere, and under several k; each call records one element again. Other
+ * element with its numbers, with NaN everywhere and under several k, and some others with their own; each call records one element again. Other
  * numbers that a term reads are constants of the program. With FAD_CHECK=1 in the environment every call compares the recording of
  * every element: slow, and the only complete check.
  *
@@ -30,7 +30,7 @@ extern "C" {
  *            fused; they are a function of the description alone, as everywhere
  * Ownership: the caller destroys it; s is not kept, only read
  * Threads:   any number of calls may use one program at once
- * Cost:      about ten recordings of one element, then some 0.5 us for each operation
+ * Cost:      eighteen recordings of a form, then some 0.5 us for each operation
  * Errors:    FAD_EDATADEPENDENT: s->failure names the element and the operation in which recordings differ; what the term
  *            returned; FAD_EINVAL (also if there is no element), FAD_EOVERFLOW, FAD_ENOMEM, FAD_EUNSUPPORTED (processor;
  *            more than 256 forms); *p untouched */
