@@ -6,6 +6,7 @@
 unit_tests =
 unit_tests += tests/deque tests/tree tests/fpenv tests/fold tests/fold_errors tests/sums tests/pool tests/cpus tests/case_fork tests/case_nesting
 unit_tests += tests/case_bits tests/case_callers tests/scratch
+tests_cpus_default_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fopen,--wrap=sched_getaffinity
 tests_threads_fail_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create,--wrap=pthread_atfork \
 	-Wl,--wrap=pthread_attr_init,--wrap=pthread_attr_setstacksize
 tests_alloc_sched_LDFLAGS = $(AM_LDFLAGS) \
@@ -91,7 +92,7 @@ tests_check_SOURCES = tests/check.c $(expressions) $(ad_support)
 # faults of the system: memory, threads, waits, the clock, signals
 unit_tests += tests/fault_signals
 if HAVE_WRAP
-unit_tests += tests/alloc_sched tests/alloc_ad tests/alloc_program tests/alloc_second tests/threads_fail tests/fault_wait tests/fault_time tests/reduce_memory
+unit_tests += tests/cpus_default tests/alloc_sched tests/alloc_ad tests/alloc_program tests/alloc_second tests/threads_fail tests/fault_wait tests/fault_time tests/reduce_memory
 endif
 workload = tests/workload.c tests/workload.h $(random_sums) $(ad_support)
 tests_fault_wait_SOURCES = tests/fault_wait.c $(workload)
