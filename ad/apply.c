@@ -2,19 +2,7 @@
  * derivatives are the gradient, and whose operands are those of shared and x for which it is not 0. */
 #include <stdlib.h>
 
-#include "ad/call.h"
-
-struct job {
-    struct fadi_tape *outer;
-    fad_real *y;
-    bool wants_shared, wants_x;
-    size_t bad;     /* the lowest element with a foreign handle; SIZE_MAX: none */
-    size_t longest; /* entries of x, of the longest element */
-    /* in deliver: the operands of one result */
-    size_t count;
-    fad_real *operands;
-    double *partials, *shared;
-};
+#include "ad/apply.h"
 
 /* ---- What the call is given ---- */
 
@@ -57,10 +45,10 @@ static int place_blocks(struct fadi_call *c)
 }
 
 /* Whether all handles are good, and which ones are no constants. */
-static int examine(struct fadi_call *c, struct job *j)
+static int examine(struct fadi_call *c, struct fadi_outer *j)
 {
     const struct fad_sum *s = c->s;
-    if (c->shared_given && !scan(j->outer, s->shared_count, c->shared_given, s->shared_fixed, &j->wants_shared))
+    if (c->shared_given && !scan(j->tape, s->shared_count, c->shared_given, s->shared_fixed, &j->wants_shared))
         return FAD_EHANDLE;
     if (!c->x_given)
         return FAD_OK;
@@ -71,7 +59,7 @@ static int examine(struct fadi_call *c, struct job *j)
         size_t count = handles_of(c, k, &next, &given);
         if (count > j->longest)
             j->longest = count;
-        if (!scan(j->outer, count, given, s->x_fixed, &j->wants_x)) {
+        if (!scan(j->tape, count, given, s->x_fixed, &j->wants_x)) {
             j->bad = k;
             rc = FAD_EHANDLE;
         }
@@ -81,7 +69,7 @@ static int examine(struct fadi_call *c, struct job *j)
 
 /* ---- The results ---- */
 
-static void add(struct job *j, fad_real operand, double partial)
+static void add(struct fadi_outer *j, fad_real operand, double partial)
 {
     if (operand.stamp == 0 || partial == 0.0)
         return;
@@ -90,48 +78,27 @@ static void add(struct job *j, fad_real operand, double partial)
     j->count++;
 }
 
-/* A NULL gradient: nobody's. Fixed entries have an exact 0. */
-static void add_shared(struct job *j, const struct fadi_call *c, const double *gradient)
+/* Fixed entries have an exact 0. */
+void fadi_outer_add_shared(struct fadi_outer *j, const struct fadi_call *c, const double *gradient)
 {
     for (size_t i = 0; gradient && i < c->s->shared_count; i++)
         add(j, c->shared_given[i], gradient[i]);
 }
 
-static void add_x(struct job *j, const struct fadi_call *c, size_t k, size_t o)
+void fadi_outer_add_x(struct fadi_outer *j, const struct fadi_call *c, size_t k, const double *gradient)
 {
     struct fadi_span x;
     fadi_locate(c, k, &x);
-    const double *gradient = c->x_built + o * c->x_total + x.start;
     for (size_t i = 0; i < x.count; i++)
-        add(j, x.given[i], gradient[i]);
-}
-
-/* The operands of result r, which is value o of a sum or of element `at`. total NULL: each term has results. */
-static double collect(struct job *j, const struct fadi_call *c, const struct fadi_total *total, size_t r)
-{
-    size_t o = r % c->y_count, at = c->first + r / c->y_count, width = c->s->shared_count;
-    j->count = 0;
-    if (!total) {
-        add_shared(j, c, c->wants_shared ? c->term_gradients + r * width : NULL);
-        if (c->wants_x)
-            add_x(j, c, at, o);
-        return c->term_values[r];
-    }
-    if (c->wants_shared && total->shared) {
-        fadi_acc_read(total->shared, o * (c->base / FADI_PAGE), width, j->shared);
-        add_shared(j, c, j->shared);
-    }
-    for (size_t k = c->first; c->wants_x && k < c->first + c->n; k++)
-        add_x(j, c, k, o);
-    return fadi_canonical(total->value[o]);
+        add(j, x.given[i], gradient[x.start + i]);
 }
 
 /* Room on the outer tape for all results, so that none of them can fail. */
-static int reserve(struct job *j, const struct fadi_call *c, const struct fadi_total *total, size_t results)
+static int reserve(struct fadi_outer *j, const struct fadi_call *c, size_t results, fadi_collect *collect, const void *from)
 {
     size_t words = 0;
     for (size_t r = 0; r < results; r++) {
-        collect(j, c, total, r);
+        collect(j, c, from, r);
         if (j->count >= FADI_SEGMENT_MORE)
             return FAD_EOVERFLOW;
         words += 1 + j->count + (j->count + 1) / 2;
@@ -140,91 +107,125 @@ static int reserve(struct job *j, const struct fadi_call *c, const struct fadi_t
     }
     if (results >= FADI_ID_END)
         return FAD_EOVERFLOW;
-    int rc = fadi_tape_reserve(j->outer, j->outer->head.next + results);
-    return rc ? rc : fadi_tape_reserve_words(j->outer, words);
+    int rc = fadi_tape_reserve(j->tape, j->tape->head.next + results);
+    return rc ? rc : fadi_tape_reserve_words(j->tape, words);
 }
 
-static int make_room(struct job *j, const struct fadi_call *c, const struct fadi_total *total)
+int fadi_outer_push(struct fadi_outer *j, struct fadi_call *c, size_t results, size_t entries, fadi_collect *collect,
+                    const void *from)
 {
-    size_t width = c->s->shared_count, entries = total ? c->x_total : j->longest;
-    if (!c->wants_x)
-        entries = 0;
-    if (__builtin_add_overflow(entries, width, &entries) || entries >= SIZE_MAX / sizeof(fad_real))
+    int rc = fadi_tape_release(j->tape);
+    if (rc) {
+        c->reason = "a callback has used the outer tape";
+        return rc;
+    }
+    if (entries >= SIZE_MAX / sizeof(fad_real))
         return FAD_EOVERFLOW;
     j->operands = malloc((entries + 1) * sizeof *j->operands);
     j->partials = malloc((entries + 1) * sizeof *j->partials);
-    j->shared = malloc((width + 1) * sizeof *j->shared);
-    return j->operands && j->partials && j->shared ? FAD_OK : FAD_ENOMEM;
+    rc = j->operands && j->partials ? reserve(j, c, results, collect, from) : FAD_ENOMEM;
+    for (size_t r = 0; r < results && !rc; r++) {
+        double v = collect(j, c, from, r);
+        j->y[r] = fadi_linear(&j->tape->head, FADI_OP_APPLY, v, j->count, j->partials, j->operands);
+    }
+    free(j->operands);
+    free(j->partials);
+    return rc;
+}
+
+/* ---- Before ---- */
+
+int fadi_outer_admit(struct fadi_call *c, struct fadi_outer *j)
+{
+    if (!j->tape || !j->y) {
+        c->reason = j->tape ? "y is NULL" : "the outer tape is NULL";
+        return FAD_EINVAL;
+    }
+    if (fadi_tape_refuses(j->tape)) {
+        c->reason = "the outer tape waits for another call";
+        return FAD_EBUSY;
+    }
+    if (j->tape->error) {
+        c->reason = "the outer tape has an error";
+        return j->tape->error;
+    }
+    int rc = examine(c, j);
+    if (!rc && (j->wants_shared || j->wants_x) && j->tape->recorder) {
+        c->reason = "the outer tape records for a program or for second derivatives, which have no sums or folds inside";
+        rc = FAD_EUNSUPPORTED;
+        fadi_tape_fail(j->tape, rc);
+    }
+    return rc;
+}
+
+int fadi_outer_refuse(const struct fadi_call *c, const struct fadi_outer *j, int rc)
+{
+    fadi_call_fail(c, rc);
+    if (c->s && c->s->failure)
+        c->s->failure->index = j->bad;
+    return rc;
+}
+
+/* ---- Sums ---- */
+
+/* Where the results of a sum are: in total and in the call's x_built; of each term: in the call. */
+struct results {
+    const struct fadi_total *total; /* NULL: each term has results */
+    double *shared;                 /* room for one gradient */
+};
+
+/* Result r is value o of a sum or of element `at`. */
+static double collect(struct fadi_outer *j, const struct fadi_call *c, const void *from, size_t r)
+{
+    const struct results *results = from;
+    const struct fadi_total *total = results->total;
+    size_t o = r % c->y_count, at = c->first + r / c->y_count, width = c->s->shared_count;
+    const double *x = c->x_built + (c->wants_x ? o * c->x_total : 0);
+    j->count = 0;
+    if (!total) {
+        fadi_outer_add_shared(j, c, c->wants_shared ? c->term_gradients + r * width : NULL);
+        if (c->wants_x)
+            fadi_outer_add_x(j, c, at, x);
+        return c->term_values[r];
+    }
+    if (c->wants_shared && total->shared) {
+        fadi_acc_read(total->shared, o * (c->base / FADI_PAGE), width, results->shared);
+        fadi_outer_add_shared(j, c, results->shared);
+    }
+    for (size_t k = c->first; c->wants_x && k < c->first + c->n; k++)
+        fadi_outer_add_x(j, c, k, x);
+    return fadi_canonical(total->value[o]);
 }
 
 static int deliver(fad_pool *pool, struct fadi_call *c, const struct fadi_total *total, void *arg)
 {
-    struct job *j = arg;
-    size_t results = total ? c->y_count : c->n * c->y_count;
-    int rc = fadi_tape_release(j->outer);
+    struct fadi_outer *j = arg;
+    size_t width = c->s->shared_count, entries = !c->wants_x ? 0 : total ? c->x_total : j->longest;
+    struct results results = {total, malloc((width + 1) * sizeof(double))};
     (void)pool;
-    if (rc) {
-        c->reason = "a term has used the outer tape";
-        return rc;
-    }
-    rc = make_room(j, c, total);
-    rc = rc ? rc : reserve(j, c, total, results);
-    for (size_t r = 0; r < results && !rc; r++) {
-        double v = collect(j, c, total, r);
-        j->y[r] = fadi_linear(&j->outer->head, FADI_OP_APPLY, v, j->count, j->partials, j->operands);
-    }
-    free(j->operands);
-    free(j->partials);
-    free(j->shared);
-    return rc;
-}
-
-/* ---- The calls ---- */
-
-/* What can be said before anything runs. */
-static int admit(struct fadi_call *c, struct job *j, fad_real *y)
-{
-    if (!j->outer || !y) {
-        c->reason = j->outer ? "y is NULL" : "the outer tape is NULL";
-        return FAD_EINVAL;
-    }
-    if (fadi_tape_refuses(j->outer)) {
-        c->reason = "the outer tape waits for another call";
-        return FAD_EBUSY;
-    }
-    if (j->outer->error) {
-        c->reason = "the outer tape has an error";
-        return j->outer->error;
-    }
-    int rc = examine(c, j);
-    if (!rc && (j->wants_shared || j->wants_x) && j->outer->recorder) {
-        c->reason = "the outer tape records for a program or for second derivatives, which have no sums inside";
-        rc = FAD_EUNSUPPORTED;
-        fadi_tape_fail(j->outer, rc);
-    }
+    int rc = !results.shared ? FAD_ENOMEM : __builtin_add_overflow(entries, width, &entries) ? FAD_EOVERFLOW : FAD_OK;
+    if (!rc)
+        rc = fadi_outer_push(j, c, total ? c->y_count : c->n * c->y_count, entries, collect, &results);
+    free(results.shared);
     return rc;
 }
 
 static int apply(fad_pool *pool, fad_tape *outer, const struct fad_sum *s, const fad_real *shared, const fad_real *x,
                  fad_real *y, bool each_term)
 {
-    struct job j = {.outer = fadi_tape_of(outer), .y = y, .bad = SIZE_MAX};
+    struct fadi_outer j = {.tape = fadi_tape_of(outer), .y = y, .bad = SIZE_MAX};
     struct fadi_call c;
     int rc = fadi_describe_given(&c, s, shared, x);
-    rc = rc ? rc : admit(&c, &j, y);
-    if (rc) {
-        fadi_call_fail(&c, rc);
-        if (s && s->failure)
-            s->failure->index = j.bad;
-        return rc;
-    }
-    fadi_tape_hold(j.outer);
+    rc = rc ? rc : fadi_outer_admit(&c, &j);
+    if (rc)
+        return fadi_outer_refuse(&c, &j, rc);
+    fadi_tape_hold(j.tape);
     if (each_term)
         rc = fadi_call_terms(pool, &c, true, j.wants_shared, j.wants_x, deliver, &j);
     else
         rc = fadi_call_sum(pool, &c, j.wants_shared, j.wants_x, deliver, &j);
-    if (j.outer->busy)
-        fadi_tape_release(j.outer);
+    if (j.tape->busy)
+        fadi_tape_release(j.tape);
     return rc;
 }
 

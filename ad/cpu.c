@@ -70,6 +70,12 @@ int fad_reduce_gradient(fad_pool *pool, const struct fad_reduce *r, const double
     return fadi_reduce_gradient(pool, r, seed, value, shared_gradient, x_gradient);
 }
 
+int fad_reduce_apply(fad_pool *pool, fad_tape *outer, const struct fad_reduce *r, const fad_real *shared, const fad_real *x,
+                     fad_real *y)
+{
+    return fadi_cpu_supported() ? fadi_reduce_apply(pool, outer, r, shared, x, y) : unsupported(r ? &r->of : NULL);
+}
+
 int fad_sum_hvp(fad_pool *pool, const struct fad_sum *s, const double *direction, double *value, double *shared_gradient,
                 double *hessian_vector)
 {

@@ -22,6 +22,8 @@ libad_la_SOURCES += ad/ops.c
 libad_la_SOURCES += ad/part.c
 libad_la_SOURCES += ad/record.c
 libad_la_SOURCES += ad/reduce.c
+libad_la_SOURCES += ad/reduce_apply.c
+libad_la_SOURCES += ad/reduce_end.c
 libad_la_SOURCES += ad/reduce_leaf.c
 libad_la_SOURCES += ad/reduce_node.c
 libad_la_SOURCES += ad/reverse.c
@@ -35,7 +37,7 @@ libad_la_SOURCES += ad/sum.c
 libad_la_SOURCES += ad/tape.c
 libad_la_SOURCES += ad/taped.c
 libad_la_SOURCES += ad/branch.h ad/part.h ad/reduce.h ad/segment.h
-libad_la_SOURCES += ad/accumulate.h ad/call.h ad/math.h ad/duals.h ad/op.h ad/rules.h ad/second.h ad/stock.h ad/tape.h
+libad_la_SOURCES += ad/accumulate.h ad/apply.h ad/call.h ad/math.h ad/duals.h ad/op.h ad/rules.h ad/second.h ad/stock.h ad/tape.h
 libbaseline_la_SOURCES += ad/cpu.c
 
 # Programs.

@@ -1,7 +1,9 @@
-/** @file reduce.c  Folds with derivatives: the description, finish, and the public calls: up the tree, finish, down again. */
+/** @file reduce.c  Folds with derivatives: the description, the steps of a call, and the public calls: up the tree, finish, down
+ * again. */
 #include <string.h>
 
 #include "ad/reduce.h"
+#include "common/fpenv.h"
 
 static int refuse(struct fadi_reduce *c, const char *reason)
 {
@@ -74,7 +76,7 @@ static int no_term(fad_tape *t, size_t k, const fad_real *shared, const fad_real
     return FAD_EINVAL;
 }
 
-static int describe(struct fadi_reduce *c, const struct fad_reduce *r)
+int fadi_reduce_describe(struct fadi_reduce *c, const struct fad_reduce *r, const fad_real *shared, const fad_real *x)
 {
     size_t columns, leaf, bytes;
     *c = (struct fadi_reduce){.r = r};
@@ -84,7 +86,7 @@ static int describe(struct fadi_reduce *c, const struct fad_reduce *r)
     c->sum.uniform = false; /* a promise that makes programs of sums */
     c->sum.y_count = 1;
     c->sum.term = r->of.term ? r->of.term : no_term;
-    int rc = fadi_describe(&c->call, &c->sum);
+    int rc = fadi_describe_given(&c->call, &c->sum, shared, x);
     if (r->of.program)
         return refuse(c, "a fold has no program");
     rc = rc ? rc : check_parts(c, &columns);
@@ -97,13 +99,15 @@ static int describe(struct fadi_reduce *c, const struct fad_reduce *r)
     c->direct = !r->of.term && rows && !c->general;
     leaf = r->of.leaf ? r->of.leaf : default_leaf(c);
     c->sum.leaf = c->call.leaf = leaf;
+    c->stride = r->of.x_stride ? r->of.x_stride : r->of.x_count;
+    c->rows = c->direct && !x && r->of.x ? r->of.x + c->call.first * c->stride : NULL;
     c->leaves = c->call.n / leaf + (c->call.n % leaf != 0);
     if (__builtin_mul_overflow(c->leaves, c->width, &bytes) || bytes > SIZE_MAX / 32)
         return FAD_EOVERFLOW;
     return FAD_OK;
 }
 
-static size_t results_of(const struct fadi_reduce *c)
+size_t fadi_reduce_count(const struct fadi_reduce *c)
 {
     return !c->r->finish ? c->results : c->r->y_count ? c->r->y_count : 1;
 }
@@ -111,13 +115,13 @@ static size_t results_of(const struct fadi_reduce *c)
 size_t fad_reduce_results(const struct fad_reduce *r)
 {
     struct fadi_reduce c;
-    return describe(&c, r) ? 0 : results_of(&c);
+    return fadi_reduce_describe(&c, r, NULL, NULL) ? 0 : fadi_reduce_count(&c);
 }
 
 size_t fad_reduce_leaf(const struct fad_reduce *r)
 {
     struct fadi_reduce c;
-    return describe(&c, r) ? 0 : c.call.leaf;
+    return fadi_reduce_describe(&c, r, NULL, NULL) ? 0 : c.call.leaf;
 }
 
 /* ---- Before and after ---- */
@@ -144,8 +148,25 @@ static int make_plain(struct fadi_reduce *c)
     size_t count = c->sum.shared_count;
     c->plain = malloc((count + 1) * sizeof *c->plain);
     for (size_t j = 0; c->plain && j < count; j++)
-        c->plain[j] = fad_const(c->sum.shared[j]);
+        c->plain[j] = fad_const(c->call.shared[j].value);
     return c->plain ? FAD_OK : FAD_ENOMEM;
+}
+
+/* Numbers of an outer tape, for parts that read rows of plain ones. */
+static int make_rows(struct fadi_reduce *c)
+{
+    size_t width = c->sum.x_count, bytes;
+    if (__builtin_mul_overflow(c->call.n, width, &bytes) || __builtin_mul_overflow(bytes, sizeof(double), &bytes))
+        return FAD_EOVERFLOW;
+    c->copy = malloc(bytes + !bytes);
+    if (!c->copy)
+        return FAD_ENOMEM;
+    for (size_t i = 0; i < c->call.n; i++)
+        for (size_t j = 0; j < width; j++)
+            c->copy[i * width + j] = c->call.x_given[(c->call.first + i) * c->stride + j].value;
+    c->rows = c->copy;
+    c->stride = width;
+    return FAD_OK;
 }
 
 /* Whether x's gradient can be built in place: it lies packed and not over x, and the way there cannot fail. */
@@ -164,6 +185,8 @@ static int prepare(struct fadi_reduce *c, bool wants_shared, bool wants_x)
     store = c->records && !c->r->recompute;
     int rc = fadi_call_prepare(&c->call, wants_shared && c->records, wants_x && !c->straight);
     rc = rc ? rc : make_states(c);
+    if (!rc && c->direct && c->call.x_given)
+        rc = make_rows(c);
     if (rc)
         return rc;
     c->node_family = fadi_family();
@@ -186,6 +209,7 @@ static void clean_up(struct fadi_reduce *c)
     free(c->node_kept);
     free(c->node_rc);
     free(c->plain);
+    free(c->copy);
     free(c->state.leaf);
     fadi_call_finish(&c->call, true);
 }
@@ -227,104 +251,51 @@ static int down(fad_pool *pool, struct fadi_reduce *c, struct fadi_total *total)
     return fadi_call_fail_at(&c->call, rc, &why);
 }
 
-/* ---- From states to results ---- */
+/* ---- Steps of a call ---- */
 
-/* The results of the parts, their adjoints, y; and the tape of finish, which holds what is due to the shared parameters. */
-struct ending {
-    double *z, *z_adjoint, *y;
-    struct fadi_tape *t;
-};
-
-/* Of the state of all elements. */
-static void finish_parts(const struct fadi_reduce *c, const double *state, double *z)
+static double *root_of(const struct fadi_reduce *c, const struct fadi_states *s)
 {
-    for (size_t i = 0; i < c->r->part_count; i++) {
-        fadi_part_finish(c->r->parts + i, state, z);
-        state += fadi_part_width(c->r->parts + i);
-        z += fadi_part_results(c->r->parts + i);
-    }
+    return c->leaves ? fadi_state_at(c, s, 0, c->leaves) : s->inner; /* no node's right child begins at leaf 0 */
 }
 
-static void finish_parts_back(const struct fadi_reduce *c, const double *state, const double *seed, double *adjoint)
+int fadi_reduce_open(fad_pool *pool, struct fadi_reduce *c, struct fadi_ending *e, bool wants_shared, bool wants_x)
 {
-    for (size_t i = 0; i < c->r->part_count; i++) {
-        size_t width = fadi_part_width(c->r->parts + i);
-        fadi_part_finish_back(c->r->parts + i, state, seed, adjoint);
-        state += width;
-        adjoint += width;
-        seed += fadi_part_results(c->r->parts + i);
-    }
+    *e = (struct fadi_ending){.t = NULL};
+    int rc = fail(c, prepare(c, wants_shared, wants_x));
+    if (rc)
+        return rc;
+    e->z = malloc((2 * c->results + fadi_reduce_count(c)) * sizeof *e->z);
+    rc = e->z ? up(pool, c) : fail(c, FAD_ENOMEM);
+    if (rc)
+        return rc;
+    e->z_adjoint = e->z + c->results;
+    e->y = e->z_adjoint + c->results;
+    double *root = root_of(c, &c->state);
+    for (size_t i = 0, at = 0; !c->leaves && i < c->r->part_count; at += fadi_part_width(c->r->parts + i), i++)
+        fadi_part_identity(c->r->parts + i, root + at);
+    return fadi_reduce_finish(c, e, root);
 }
 
-static int finish_failed(const struct fadi_reduce *c, int rc, bool own)
+int fadi_reduce_back(fad_pool *pool, struct fadi_reduce *c, struct fadi_ending *e, const double *seed, struct fadi_total *total)
 {
-    if (c->sum.failure)
-        *c->sum.failure = (struct fad_failure){rc, SIZE_MAX, own ? 0 : rc, own ? fad_strerror(rc) : "finish failed"};
+    int rc = fadi_reduce_finish_back(c, e, seed, root_of(c, &c->state), root_of(c, &c->adjoint));
+    if (!rc && c->straight)
+        rc = fail(c, fadi_nodes_down(pool, c));
+    else if (!rc && (c->call.wants_x || !c->direct))
+        rc = down(pool, c, total);
+    if (e->t && c->call.wants_shared) {
+        int moved = fadi_move_shared(&c->call, e->t, total); /* after a failure too: the tape is left with zeros */
+        rc = rc ? rc : fail(c, moved);
+    }
     return rc;
 }
 
-/* Runs finish on e->t. */
-static int run_finish(const struct fadi_reduce *c, struct ending *e, fad_real **y)
+void fadi_reduce_close(struct fadi_reduce *c, const struct fadi_ending *e)
 {
-    size_t results = results_of(c);
-    struct fadi_tape *t = e->t = fadi_keep_tape();
-    int rc = t ? fadi_tape_bind(t, c->call.base, 1, c->call.stamp) : FAD_ENOMEM;
-    if (rc && t) {
-        fadi_keep_tape_back(t);
-        e->t = NULL;
-    }
-    rc = rc ? rc : fadi_tape_reserve_scratch(t, c->results + results);
-    rc = rc ? rc : fadi_tape_reserve(t, t->base + c->results);
-    if (rc)
-        return finish_failed(c, rc, true);
-    fadi_tape_restart(t, c->records ? c->results : 0);
-    t->element_count = 0;
-    *y = t->scratch + c->results;
-    for (size_t i = 0; i < c->results; i++)
-        t->scratch[i] = c->records ? (fad_real){e->z[i], (uint32_t)(t->base + i), t->head.stamp} : fad_const(e->z[i]);
-    for (size_t i = 0; i < results; i++)
-        (*y)[i] = fadi_nan();
-    rc = c->r->finish(&t->head, c->call.shared, t->scratch, *y, c->r->user);
-    if (t->error)
-        return finish_failed(c, t->error, t->error < 0);
-    for (size_t i = 0; i < results && !rc; i++)
-        if (!fadi_known(t, (*y)[i]))
-            return finish_failed(c, FAD_EHANDLE, true);
-    return rc ? finish_failed(c, rc, false) : FAD_OK;
-}
-
-/* y, and from the seed the adjoints of z. */
-static int end(const struct fadi_reduce *c, struct ending *e, const double *seed)
-{
-    size_t results = results_of(c);
-    fad_real *y = NULL;
-    if (!c->r->finish) {
-        for (size_t i = 0; i < results; i++) {
-            e->y[i] = e->z[i];
-            e->z_adjoint[i] = seed ? seed[i] : 1.0;
-        }
-        return FAD_OK;
-    }
-    int rc = run_finish(c, e, &y);
-    if (rc)
-        return rc;
-    for (size_t i = 0; i < results; i++)
-        e->y[i] = y[i].value;
-    if (!c->records)
-        return FAD_OK;
-    unsigned char *marks = c->call.marks ? e->t->touched : NULL;
-    double *row = e->t->adjoints, *in = row + e->t->base;
-    for (size_t i = 0; i < results; i++) {
-        if (!y[i].stamp || (seed && seed[i] == 0.0))
-            continue;
-        row[y[i].id] += seed ? seed[i] : 1.0;
-        if (marks)
-            marks[y[i].id / FADI_LINE] = 1;
-    }
-    rc = fadi_sweep(e->t, e->t->base + c->results, e->t->head.next - 1, row, marks);
-    memcpy(e->z_adjoint, in, c->results * sizeof *in);
-    memset(in, 0, c->results * sizeof *in);
-    return rc ? finish_failed(c, rc, rc < 0) : FAD_OK;
+    if (e->t)
+        fadi_keep_tape_back(e->t);
+    free(e->z);
+    clean_up(c);
 }
 
 /* ---- The calls ---- */
@@ -333,10 +304,10 @@ struct outputs {
     double *value, *shared, *x;
 };
 
-static void deliver(fad_pool *pool, const struct fadi_reduce *c, const struct ending *e, const struct fadi_total *total,
+static void deliver(fad_pool *pool, const struct fadi_reduce *c, const struct fadi_ending *e, const struct fadi_total *total,
                     const struct outputs *out)
 {
-    size_t results = results_of(c);
+    size_t results = fadi_reduce_count(c);
     for (size_t i = 0; out->value && i < results; i++)
         out->value[i] = fadi_canonical(e->y[i]);
     if (out->shared)
@@ -347,64 +318,27 @@ static void deliver(fad_pool *pool, const struct fadi_reduce *c, const struct en
         fadi_deliver_x(pool, &c->call, out->x);
 }
 
-/* From the state of all elements to the end. */
-static int conclude(fad_pool *pool, struct fadi_reduce *c, struct ending *e, const double *seed, const struct outputs *out)
-{
-    union {
-        struct fadi_total total;
-        double room[1 + sizeof(struct fadi_total) / sizeof(double)];
-    } u = {.room = {0}};
-    double *root = c->state.inner, *adjoint = c->adjoint.inner; /* no node's right child begins at leaf 0 */
-    if (c->leaves) {
-        root = fadi_state_at(c, &c->state, 0, c->leaves);
-        adjoint = c->records ? fadi_state_at(c, &c->adjoint, 0, c->leaves) : NULL;
-    }
-    u.total.shared = NULL;
-    for (size_t i = 0, at = 0; !c->leaves && i < c->r->part_count; at += fadi_part_width(c->r->parts + i), i++)
-        fadi_part_identity(c->r->parts + i, root + at);
-    finish_parts(c, root, e->z);
-    int rc = end(c, e, seed);
-    if (!rc && c->records) {
-        finish_parts_back(c, root, e->z_adjoint, adjoint);
-        if (c->straight)
-            rc = fail(c, fadi_nodes_down(pool, c));
-        else if (c->call.wants_x || !c->direct)
-            rc = down(pool, c, &u.total);
-    }
-    if (e->t && c->call.wants_shared) {
-        int moved = fadi_move_shared(&c->call, e->t, &u.total); /* after a failure too: the tape is left with zeros */
-        rc = rc ? rc : fail(c, moved);
-    }
-    if (!rc)
-        deliver(pool, c, e, &u.total, out);
-    return rc;
-}
-
 static int run(fad_pool *pool, struct fadi_reduce *c, const double *seed, const struct outputs *out, bool wants_x)
 {
-    struct ending e = {NULL, NULL, NULL, NULL};
+    union fadi_reduce_total u = {.room = {0}};
+    struct fadi_ending e;
+    struct fadi_fp fp = fadi_fp_enter(); /* folds see to it themselves, what is between them does not */
+    u.total.shared = NULL;
     c->straight = goes_straight(c, out->x) ? out->x : NULL;
-    int rc = fail(c, prepare(c, out->shared != NULL, wants_x));
-    if (!rc) {
-        e.z = malloc((2 * c->results + results_of(c)) * sizeof *e.z);
-        rc = e.z ? up(pool, c) : fail(c, FAD_ENOMEM);
-    }
-    if (!rc) {
-        e.z_adjoint = e.z + c->results;
-        e.y = e.z_adjoint + c->results;
-        rc = conclude(pool, c, &e, seed, out);
-    }
-    if (e.t)
-        fadi_keep_tape_back(e.t);
-    free(e.z);
-    clean_up(c);
+    int rc = fadi_reduce_open(pool, c, &e, out->shared != NULL, wants_x);
+    if (!rc && c->records)
+        rc = fadi_reduce_back(pool, c, &e, seed, &u.total);
+    if (!rc)
+        deliver(pool, c, &e, &u.total, out);
+    fadi_reduce_close(c, &e);
+    fadi_fp_leave(fp);
     return rc;
 }
 
 int fadi_reduce_value(fad_pool *pool, const struct fad_reduce *r, double *value)
 {
     struct fadi_reduce c;
-    int rc = describe(&c, r);
+    int rc = fadi_reduce_describe(&c, r, NULL, NULL);
     if (!rc && !value)
         rc = refuse(&c, "value is NULL");
     return rc ? fail(&c, rc) : run(pool, &c, NULL, &(struct outputs){value, NULL, NULL}, false);
@@ -414,7 +348,7 @@ int fadi_reduce_gradient(fad_pool *pool, const struct fad_reduce *r, const doubl
                          double *shared_gradient, double *x_gradient)
 {
     struct fadi_reduce c;
-    int rc = describe(&c, r);
+    int rc = fadi_reduce_describe(&c, r, NULL, NULL);
     if (rc)
         return fail(&c, rc);
     return run(pool, &c, seed, &(struct outputs){value, shared_gradient, x_gradient}, r->of.x_blocks || x_gradient);

@@ -4,7 +4,9 @@
  *   segment.[ch]     recordings that are kept
  *   reduce_leaf.c    the elements of a leaf: values, recording, reverse
  *   reduce_node.c    states of nodes: combining, the way back down the tree
- *   reduce.c         description, finish, the public calls
+ *   reduce_end.c     from the state of all elements to the results, and back
+ *   reduce.c         description, steps of a call, the public calls
+ *   reduce_apply.c   a fold whose numbers are values of an outer tape
  *
  * A node over leaves [lo, hi) has its state at leaf[lo] if it is one leaf, else at inner[mid], mid the leaf at which its
  * right child begins: each inner node has its own. Adjoints are laid out in the same way.
@@ -33,6 +35,9 @@ struct fadi_reduce {
     size_t leaves;
     bool built_in, general; /* there are parts of this kind */
     bool direct;            /* nothing is recorded: built-in parts read x */
+    const double *rows;     /* direct: x from the first element on, `stride` from one element to the next */
+    size_t stride;
+    double *copy;           /* of given numbers, if rows are that; else NULL */
     bool records;           /* gradients are asked for */
     double *straight;       /* direct: x's gradient, if it can be built where the user wants it; else NULL */
     uint32_t node_family;   /* stamps of recordings of nodes */
@@ -80,7 +85,39 @@ int fadi_nodes_down(fad_pool *pool, struct fadi_reduce *c);
 /** The lowest failing node's code, with *mid where its right half begins; FAD_OK. */
 int fadi_node_failure(const struct fadi_reduce *c, size_t *mid);
 
+/** The results of the parts, their adjoints, y; and the tape of finish, which holds what is due to the shared parameters. */
+struct fadi_ending {
+    double *z, *z_adjoint, *y;
+    struct fadi_tape *t; /* NULL: there is no finish */
+    fad_real *out;       /* in its scratch: y */
+};
+
+/** From the root's state to y; from the results' adjoints (NULL: all 1) to the root's. FAD_OK or the call's failure. */
+int fadi_reduce_finish(const struct fadi_reduce *c, struct fadi_ending *e, const double *root);
+int fadi_reduce_finish_back(const struct fadi_reduce *c, const struct fadi_ending *e, const double *seed, const double *root,
+                            double *adjoint);
+
+/** Room for the total of a fold. */
+union fadi_reduce_total {
+    struct fadi_total total;
+    double room[1 + sizeof(struct fadi_total) / sizeof(double)];
+};
+
+/** The description, with handles instead of its numbers where they are not NULL. FAD_OK or what fadi_describe returns. */
+int fadi_reduce_describe(struct fadi_reduce *c, const struct fad_reduce *r, const fad_real *shared, const fad_real *x);
+/** How many results y has. */
+size_t fadi_reduce_count(const struct fadi_reduce *c);
+/** Of a described fold: up to y; then, if c->records, any number of times down from a seed (NULL: all 1) to the gradients of
+ * shared in total (whose accumulator is NULL before) and of x in the call's x_built; the end, whatever has failed.
+ * FAD_OK or the call's failure. */
+int fadi_reduce_open(fad_pool *pool, struct fadi_reduce *c, struct fadi_ending *e, bool wants_shared, bool wants_x);
+int fadi_reduce_back(fad_pool *pool, struct fadi_reduce *c, struct fadi_ending *e, const double *seed,
+                     struct fadi_total *total);
+void fadi_reduce_close(struct fadi_reduce *c, const struct fadi_ending *e);
+
 /** The public calls, once it is known that the processor can do it. */
+int fadi_reduce_apply(fad_pool *pool, fad_tape *outer, const struct fad_reduce *r, const fad_real *shared, const fad_real *x,
+                      fad_real *y);
 int fadi_reduce_value(fad_pool *pool, const struct fad_reduce *r, double *value);
 int fadi_reduce_gradient(fad_pool *pool, const struct fad_reduce *r, const double *seed, double *value,
                          double *shared_gradient, double *x_gradient);

@@ -26,7 +26,7 @@ static size_t elements(const struct work *w)
 static bool has_inputs(const struct work *w, size_t k)
 {
     const struct fad_sum *s = w->c->call.s;
-    return w->active && w->c->call.wants_x && !(s->x_blocks && !s->x_blocks[k].gradient);
+    return w->active && w->c->call.wants_x && (w->c->call.x_given || !s->x_blocks || s->x_blocks[k].gradient);
 }
 
 /* ---- Built-in parts ---- */
@@ -56,9 +56,8 @@ static void leaf_adjoints(const struct fadi_reduce *c, const struct fadi_run *v,
 
 static struct fadi_run rows_of(const struct fadi_reduce *c, size_t begin, size_t end)
 {
-    const struct fad_sum *s = &c->sum;
-    size_t stride = s->x_stride ? s->x_stride : s->x_count;
-    return (struct fadi_run){s->x + begin * stride, stride, end - begin, begin, s->x_count};
+    const double *x = c->rows + (begin - c->call.first) * c->stride;
+    return (struct fadi_run){x, c->stride, end - begin, begin, c->sum.x_count};
 }
 
 /* ---- Room ---- */

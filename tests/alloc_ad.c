@@ -309,6 +309,32 @@ static int fold_of(const void *what, fad_pool *pool, double *out)
     return fad_reduce_gradient(pool, &r, NULL, out, out + 1, out + 3);
 }
 
+/* The same fold on an outer tape. */
+static int fold_on_tape(const void *what, fad_pool *pool, double *out)
+{
+    static const struct fad_part parts[] = {{.width = 2, .combine = compose}, {.kind = FAD_PART_LOGSUMEXP, .column = 1}};
+    static const double shared[] = {0.5, 2};
+    const bool *is = what;
+    fad_tape *t = fad_tape_create();
+    fad_real in[2 + 2 * FOLDED], y;
+    if (!t)
+        return FAD_ENOMEM;
+    for (size_t i = 0; i < 2 + 2 * FOLDED; i++)
+        in[i] = fad_input(t, i < 2 ? shared[i] : 0.1 * (double)i);
+    struct fad_reduce r = {.of = {.terms = FOLDED, .shared_count = 2, .x_count = 2, .leaf = 2, .grain = 1,
+                                  .term = is[1] ? folded_term : NULL, .y_count = 2},
+                           .parts = parts + !is[1], .part_count = is[1] ? 2 : 1, .finish = is[1] ? folded_end : NULL,
+                           .recompute = is[0]};
+    int rc = fad_reduce_apply(pool, t, &r, in, in + 2, &y);
+    if (rc == FAD_ENOMEM && fad_tape_error(t)) /* the outer tape can still be used */
+        rc = 1;
+    rc = rc ? rc : fad_tape_reverse(t, y, 1, 2 + 2 * FOLDED, in, out + 1);
+    if (!rc)
+        out[0] = y.value;
+    fad_tape_destroy(t);
+    return rc;
+}
+
 static void folds_with_other_monoids(void **state)
 {
     static const bool ways[][2] = {{false, false}, {true, false}, {false, true}, {true, true}};
@@ -316,6 +342,8 @@ static void folds_with_other_monoids(void **state)
     for (size_t i = 0; i < 4; i++) {
         each_allocation(fold_of, "a fold", ways[i], 3 + 2 * FOLDED, 0);
         each_allocation(fold_of, "a fold", ways[i], 3 + 2 * FOLDED, 3);
+        each_allocation(fold_on_tape, "a fold on a tape", ways[i], 3 + 2 * FOLDED, 0);
+        each_allocation(fold_on_tape, "a fold on a tape", ways[i], 3 + 2 * FOLDED, 3);
     }
 }
 

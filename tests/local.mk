@@ -56,6 +56,8 @@ unit_tests += tests/reduce_errors
 tests_reduce_errors_SOURCES = tests/reduce_errors.c $(ad_support)
 tests_reduce_memory_SOURCES = tests/reduce_memory.c $(ad_support)
 tests_reduce_memory_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=free
+unit_tests += tests/reduce_apply
+tests_reduce_apply_SOURCES = tests/reduce_apply.c $(ad_support)
 unit_tests += tests/reduce
 tests_reduce_SOURCES = tests/reduce.c $(ad_support)
 unit_tests += tests/errors_ad tests/errors_sum

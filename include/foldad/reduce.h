@@ -114,6 +114,26 @@ FAD_API int fad_reduce_value(fad_pool *pool, const struct fad_reduce *r, double 
 FAD_API int fad_reduce_gradient(fad_pool *pool, const struct fad_reduce *r, const double *seed, double *value,
                                 double *shared_gradient, double *x_gradient);
 
+/** The fold as operations on an outer tape: y[results], each one operation with its derivatives, which are computed here and
+ * now: no sweep runs anything again. The tape may be a term's, a combine's or a finish's: folds inside of folds and sums, to any
+ * depth.
+ * Shapes:    shared[of.shared_count], instead of of.shared; x laid out as of.x, instead of it; with of.x_blocks, of which only
+ *            the counts are read, the blocks' numbers one after the other from block 0 on. NULL: the plain numbers of the
+ *            description. Constants and fixed entries get no derivatives; where there is nothing else, y are constants
+ * Numerics:  values and derivatives of result i have the bits of fad_reduce_gradient with a seed that is 1 at i and 0 elsewhere;
+ *            entries of which the derivative is 0 take no part
+ * Ownership: copies what it needs
+ * Threads:   while it runs nobody may record on the outer tape, the callbacks neither: what they need of it is shared and x
+ * Memory:    that of fad_reduce_gradient, and 8 bytes an entry of shared and x for each result, while it runs; with built-in
+ *            parts alone also a copy of x; on the tape up to 12 bytes for each derivative that is not 0
+ * Cost:      one way up the tree, and one down for each result; with recompute terms and combines run once more for each
+ * Errors:    as fad_reduce_gradient; FAD_EINVAL (outer or y NULL), FAD_EHANDLE (shared, x or a callback's results are not of
+ *            their recording, or a callback has used the outer tape), the tape's error, FAD_EBUSY (called by a callback that the
+ *            tape waits for), FAD_EUNSUPPORTED (the tape records for programs or second derivatives; it fails then as a
+ *            whole). y is untouched, and, apart from the last one, the tape can be used as before */
+FAD_API int fad_reduce_apply(fad_pool *pool, fad_tape *outer, const struct fad_reduce *r, const fad_real *shared,
+                             const fad_real *x, fad_real *y);
+
 #ifdef __cplusplus
 }
 #endif
