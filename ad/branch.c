@@ -127,6 +127,7 @@ static int fork_back(struct fadi_tape *t, union fadi_word *context, const double
     (void)results;
     if (b->forked)
         rc = fad_join(t->sweeper, &b->task);
+    b->forked = false;
     for (size_t i = 0; i < b->captured && !rc; i++) {
         double v = b->adjoints[b->results + i];
         if (!b->ids[i] || v == 0.0)
@@ -137,6 +138,96 @@ static int fork_back(struct fadi_tape *t, union fadi_word *context, const double
     }
     return rc;
 }
+
+/* ---- Forward ---- */
+
+/* Of the branch's recording, from the tangents of what it captured to those of its results. Leaves zeros. */
+static int push_through(fad_worker *w, const struct fadi_branch *b, fadi_forward *sweep_by)
+{
+    const struct fadi_segment *s = b->recording;
+    struct fadi_tape *t, view;
+    int rc = own_tape(&t, 0);
+    if (rc)
+        return rc;
+    t->sweeper = w;
+    rc = fadi_tape_reserve(t, t->base + b->captured);
+    rc = rc ? rc : fadi_segment_on(t, s, b->captured, &view);
+    if (!rc) {
+        double *in = t->adjoints + t->base;
+        memcpy(in, b->adjoints + b->results, b->captured * sizeof *in);
+        rc = fadi_segment_forward(t, &view, sweep_by, t->base + b->captured, s->next - 1, t->adjoints);
+        for (size_t i = 0; i < b->results; i++)
+            b->adjoints[i] = s->ids[i] ? t->adjoints[s->ids[i]] : 0.0;
+        memset(in, 0, (size_t)(s->next - t->base) * sizeof *in);
+    }
+    t->sweeper = NULL;
+    fadi_keep_tape_back(t);
+    return rc;
+}
+
+static int forward_task(fad_worker *w, void *arg)
+{
+    return push_through(w, arg, fadi_sweep_forward);
+}
+
+static void take_tangents(struct fadi_branch *b, const double *tangents)
+{
+    for (size_t i = 0; i < b->captured; i++)
+        b->adjoints[b->results + i] = b->ids[i] ? tangents[b->ids[i]] : 0.0;
+}
+
+static int fork_forward(struct fadi_tape *t, union fadi_word *context, const double *tangents, double *results)
+{
+    struct fadi_branch *b = context[0].branch;
+    (void)results;
+    b->forked = t->sweeper && b->active && b->join <= t->sweep_last;
+    if (b->forked) {
+        take_tangents(b, tangents);
+        fad_fork(t->sweeper, &b->task, forward_task, b);
+    }
+    return FAD_OK;
+}
+
+static int join_by(fadi_forward *sweep_by, struct fadi_tape *t, struct fadi_branch *b, const double *tangents, double *results)
+{
+    int rc = FAD_OK;
+    if (b->forked) {
+        rc = fad_join(t->sweeper, &b->task);
+        b->forked = false;
+    } else if (results) {
+        take_tangents(b, tangents);
+        rc = push_through(NULL, b, sweep_by);
+    }
+    if (results && !rc)
+        memcpy(results, b->adjoints, b->results * sizeof *results);
+    return rc;
+}
+
+static int join_forward(struct fadi_tape *t, union fadi_word *context, const double *tangents, double *results)
+{
+    return join_by(fadi_sweep_forward, t, context[0].branch, tangents, results);
+}
+
+static int join_sizes(struct fadi_tape *t, union fadi_word *context, const double *sizes, double *results)
+{
+    return join_by(fadi_sweep_sizes, t, context[0].branch, sizes, results);
+}
+
+int fad_tape_forward_with(fad_worker *w, fad_tape *t, fad_real y, size_t directions, size_t n, const fad_real *inputs,
+                          const double *seeds, double *tangent)
+{
+    struct fadi_tape *tape = fadi_tape_of(t);
+    if (!t || !w)
+        return FAD_EINVAL;
+    if (tape->lent || tape->busy)
+        return FAD_EBUSY;
+    tape->sweeper = w;
+    int rc = fad_tape_forward(t, y, directions, n, inputs, seeds, tangent);
+    tape->sweeper = NULL;
+    return rc;
+}
+
+/* ---- What a fork and a join are ---- */
 
 static uint64_t fork_digest(uint64_t h, const struct fadi_tape *t, const union fadi_word *context)
 {
@@ -157,8 +248,10 @@ static uint64_t join_digest(uint64_t h, const struct fadi_tape *t, const union f
     return fadi_digest_mix(h, fadi_segment_digest(b->recording, FADI_FIRST_ID + b->captured));
 }
 
-static const struct fadi_kind fork_kind = {.pull_back = fork_back, .digest = fork_digest, .always = true};
-static const struct fadi_kind join_kind = {.pull_back = join_back, .digest = join_digest};
+static const struct fadi_kind fork_kind = {
+    .pull_back = fork_back, .push_forward = fork_forward, .digest = fork_digest, .ends_back = true};
+static const struct fadi_kind join_kind = {.pull_back = join_back, .push_forward = join_forward, .push_sizes = join_sizes,
+                                           .digest = join_digest, .ends_forward = true};
 
 int fad_tape_reverse_with(fad_worker *w, fad_tape *t, fad_real y, double seed, size_t n, const fad_real *inputs,
                           double *gradient)
@@ -245,7 +338,7 @@ void fad_tape_fork(fad_worker *w, fad_tape *tape, struct fad_branch *of)
 }
 
 /* Whether anything of the branch depends on anything of the parent's. */
-static bool active(const struct fadi_branch *b)
+static bool is_active(const struct fadi_branch *b)
 {
     bool captures = false, gives = false;
     for (size_t i = 0; i < b->captured; i++)
@@ -270,7 +363,8 @@ static int end(struct fadi_tape *t, const struct fad_branch *of, struct fadi_bra
     b->join = t->head.next;
     for (size_t i = 0; i < b->results; i++)
         of->out[i] = fad_const(b->recording->values[i]);
-    if (active(b)) {
+    b->active = is_active(b);
+    if (b->active) {
         fadi_call_context(t)[0].branch = b;
         fadi_call_push(t, FADI_OP_NONE, &join_kind, 1, b->results, of->out);
         for (size_t i = 0; i < b->results; i++)

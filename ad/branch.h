@@ -1,12 +1,13 @@
 /** @file branch.h  Recordings of branches, which belong to the tape, or to the kept recording, that they were joined to: a rope.
  *
  * A fork and its join are calls (tape.h) with the same context, a pointer to the branch. The fork has no results; a sweep that
- * does something at the join puts 1 into the fork's adjoint, so that it comes to the fork as well.
+ * does something at the join puts 1 into the fork's adjoint, so that it comes to the fork as well. A forward sweep begins
+ * with a branch at the fork, if it has a worker and goes as far as the join, and needs its outcome at the join.
  *
  *   fields of                  | written by                            | read by
- *   older, join, ids           | the parent's thread, at fork and join | whoever sweeps the parent
+ *   older, join, ids, active   | the parent's thread, at fork and join | whoever sweeps the parent
  *   recording, rc              | who runs the branch                   | the same, after the join
- *   adjoints, task, forked     | who sweeps the parent; who sweeps the branch fills the captured values' adjoints | the former */
+ *   adjoints, task, forked     | who sweeps the parent; who sweeps the branch fills one half of adjoints | the former */
 #ifndef FADI_BRANCH_H
 #define FADI_BRANCH_H
 
@@ -21,9 +22,10 @@ struct fadi_branch {
     uint64_t fork, join;           /* ids of the calls */
     size_t captured, results;
     int rc;                        /* of a sweep that was not forked */
-    bool forked;                   /* the sweep was */
+    bool forked;                   /* the sweep was, and has not been joined */
+    bool active;                   /* there is a join: something depends on what was captured */
     fad_task task;                 /* the sweep */
-    double *adjoints;              /* of results, then of captured values */
+    double *adjoints;              /* or tangents: of results, then of captured values */
     uint32_t *ids;                 /* the captured values' on the parent's tape; 0: constants */
 };
 

@@ -76,20 +76,28 @@ static void plant(const struct seeds *s, uint64_t first, uint64_t last, double *
             tangents[s->inputs[i].id] += s->seed[i];
 }
 
-/* Runs a call's function, which writes the tangents of the results that follow the call. */
+/* Runs a call's function, which writes the tangents of the results that follow the call: NaN where it does not. rc: of the
+ * calls before it. */
 static int run_call(struct fadi_tape *t, const struct fad_node *node, uint64_t id, double *tangents,
-                    const struct seeds *seeds)
+                    const struct seeds *seeds, bool sizes, int rc)
 {
     union fadi_word *words = t->words + node->a0;
     const struct fadi_kind *kind = words[0].kind;
+    size_t count = words[1].call.results;
+    double *results = rc ? NULL : tangents + id + 1;
+    if (rc && !kind->ends_forward)
+        return rc;
     if (!kind->push_forward)
         return FAD_EUNSUPPORTED;
+    for (size_t i = 0; results && i < count; i++)
+        results[i] = (double)NAN;
     bool held = fadi_tape_hold(t);
-    int rc = kind->push_forward(t, words + 2, tangents, tangents + id + 1);
+    int pushed = (sizes && kind->push_sizes ? kind->push_sizes : kind->push_forward)(t, words + 2, tangents, results);
     int misuse = held ? fadi_tape_release(t) : FAD_OK;
+    rc = rc ? rc : pushed ? pushed : misuse;
     if (!rc && seeds)
-        plant(seeds, id + 1, id + words[1].call.results, tangents);
-    return rc ? rc : misuse;
+        plant(seeds, id + 1, id + count, tangents);
+    return rc;
 }
 
 /* With seeds, every place holds the operation's; without, the places need not be zero. */
@@ -97,18 +105,18 @@ static inline __attribute__((always_inline)) int sweep(struct fadi_tape *t, uint
                                                        double *tangents, const struct seeds *seeds)
 {
     const struct fad_node *node = t->nodes + (first - t->base);
+    int rc = FAD_OK;
+    t->sweep_last = last;
     for (uint64_t id = first; id <= last; id++, node++) {
         double seed = seeds ? tangents[id] : 0.0;
         if (__builtin_expect(node->a1 == FADI_NODE_CALL, 0)) {
-            int rc = run_call(t, node, id, tangents, seeds);
-            if (rc)
-                return rc;
+            rc = run_call(t, node, id, tangents, seeds, false, rc);
         } else if (__builtin_expect(node->a1 != FADI_NODE_RESULT, 1)) {
             tangents[id] = 0.0; /* of an absent operand too, which is the operation itself */
             tangents[id] = seed + push_forward(t, node, tangents);
         }
     }
-    return FAD_OK;
+    return rc;
 }
 
 int fadi_sweep_forward(struct fadi_tape *t, uint64_t first, uint64_t last, double *tangents)
@@ -139,11 +147,11 @@ static double size_forward(const struct fadi_tape *t, const struct fad_node *nod
 int fadi_sweep_sizes(struct fadi_tape *t, uint64_t first, uint64_t last, double *sizes)
 {
     const struct fad_node *node = t->nodes + (first - t->base);
+    int rc = FAD_OK;
+    t->sweep_last = last;
     for (uint64_t id = first; id <= last; id++, node++) {
         if (node->a1 == FADI_NODE_CALL) {
-            int rc = run_call(t, node, id, sizes, NULL);
-            if (rc)
-                return rc;
+            rc = run_call(t, node, id, sizes, NULL, true, rc);
         } else if (node->a1 == FADI_NODE_RESULT) {
             sizes[id] = fabs(sizes[id]);
         } else {
@@ -151,7 +159,7 @@ int fadi_sweep_sizes(struct fadi_tape *t, uint64_t first, uint64_t last, double 
             sizes[id] = size_forward(t, node, sizes);
         }
     }
-    return FAD_OK;
+    return rc;
 }
 
 /* y's tangent for one set of seeds. Leaves zeros behind. */

@@ -81,7 +81,7 @@ static int run_call(struct fadi_tape *t, const struct fad_node *node, uint64_t i
     union fadi_word *words = t->words + node->a0;
     double *results = adjoints + id + 1;
     size_t count = words[1].call.results;
-    if (rc == FAD_OK || words[0].kind->always) {
+    if (rc == FAD_OK || words[0].kind->ends_back) {
         bool held = fadi_tape_hold(t);
         int pulled = words[0].kind->pull_back(t, words + 2, results, adjoints, touched);
         int misuse = held ? fadi_tape_release(t) : FAD_OK;

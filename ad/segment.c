@@ -56,6 +56,14 @@ int fadi_segment_on(struct fadi_tape *t, const struct fadi_segment *s, size_t in
     return rc;
 }
 
+int fadi_segment_forward(struct fadi_tape *t, struct fadi_tape *view, fadi_forward *sweep, uint64_t first, uint64_t last,
+                         double *tangents)
+{
+    bool held = fadi_tape_hold(t);
+    int rc = sweep(view, first, last, tangents), misuse = held ? fadi_tape_release(t) : FAD_OK;
+    return rc ? rc : misuse;
+}
+
 int fadi_segment_sweep(struct fadi_tape *t, struct fadi_tape *view, uint64_t first, uint64_t last, double *adjoints,
                        unsigned char *touched)
 {

@@ -63,13 +63,17 @@ struct fad_worker;
  *                 at least is not. All of results are complete, since a sweep comes to the call after them. Where
  *                 touched is not NULL, the lines of what was added to are noted there.
  *   push_forward  results[i] = the tangent of result i, from the tangents of its operands, tangents[id]; NULL: unsupported
+ *   push_sizes    the same with absolute values of partials; NULL: as push_forward
  *   digest        h, mixed with the operands and all that the derivatives depend on */
 struct fadi_kind {
     int (*pull_back)(struct fadi_tape *t, union fadi_word *context, const double *results, double *adjoints,
                      unsigned char *touched);
     int (*push_forward)(struct fadi_tape *t, union fadi_word *context, const double *tangents, double *results);
+    int (*push_sizes)(struct fadi_tape *t, union fadi_word *context, const double *sizes, double *results);
     uint64_t (*digest)(uint64_t h, const struct fadi_tape *t, const union fadi_word *context);
-    bool always; /* pull_back runs after an error too: it waits for what another call has begun */
+    /* It waits for what another call has begun, so it runs after an error too: */
+    bool ends_back;    /* pull_back does */
+    bool ends_forward; /* push_forward does, with results NULL: it shall only wait */
 };
 
 /** What a traced tape keeps of each operation besides its node. */
@@ -124,6 +128,7 @@ struct fadi_tape {
 
     struct fadi_branch *branches; /* joined to this recording, the newest one first */
     struct fad_worker *sweeper;   /* who may sweep them in parallel; NULL: nobody */
+    uint64_t sweep_last;          /* the last operation of the forward sweep in work */
 
     const struct fadi_recorder *recorder; /* NULL: the tape records by itself */
     void *recording;                      /* the recorder's */

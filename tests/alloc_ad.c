@@ -365,7 +365,8 @@ static int deep(fad_worker *w, fad_tape *t, const fad_real *captured, fad_real *
 
 static int rope(fad_worker *w, void *arg)
 {
-    double *out = arg, gradient[2];
+    static const double seeds[4] = {1, 2, 3, 4};
+    double *out = arg, gradient[2], tangents[2];
     size_t depth = 3;
     fad_tape *t = fad_tape_create();
     if (!t)
@@ -373,7 +374,10 @@ static int rope(fad_worker *w, void *arg)
     fad_real x[2] = {fad_input(t, 0.1), fad_input(t, 0.2)}, y = fad_const(0);
     int rc = deep(w, t, x, &y, &depth);
     rc = rc ? rc : fad_tape_reverse_with(w, t, y, 1, 2, x, gradient);
+    rc = rc ? rc : fad_tape_forward_with(w, t, y, 2, 2, x, seeds, tangents);
     if (!rc) {
+        out[3] = tangents[0];
+        out[4] = tangents[1];
         out[0] = y.value;
         out[1] = gradient[0];
         out[2] = gradient[1];
@@ -391,8 +395,8 @@ static int rope_of(const void *what, fad_pool *pool, double *out)
 static void branches(void **state)
 {
     (void)state;
-    each_allocation(rope_of, "branches", NULL, 3, 0);
-    each_allocation(rope_of, "branches", NULL, 3, 3);
+    each_allocation(rope_of, "branches", NULL, 5, 0);
+    each_allocation(rope_of, "branches", NULL, 5, 3);
 }
 
 int main(void)

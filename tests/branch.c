@@ -81,7 +81,7 @@ static int grow(fad_worker *w, fad_tape *t, const fad_real *captured, fad_real *
 
 struct outcome {
     uint64_t digest;
-    double value, gradient[INPUTS], again[INPUTS];
+    double value, gradient[INPUTS], again[INPUTS], tangents[2], serially[2];
 };
 
 struct tree {
@@ -92,6 +92,7 @@ struct tree {
 
 static int record_and_reverse(fad_worker *w, void *arg)
 {
+    static const double seeds[2 * INPUTS] = {1, 0.5, -2, 0.25, 0, 0, 0, 1};
     struct tree *tree = arg;
     fad_tape *t = fad_tape_create();
     fad_real x[INPUTS], out[RESULTS], y;
@@ -104,6 +105,8 @@ static int record_and_reverse(fad_worker *w, void *arg)
     tree->o.digest = fad_tape_digest(t);
     rc = rc ? rc : fad_tape_reverse_with(w, t, y, 1, INPUTS, x, tree->o.gradient);
     rc = rc ? rc : fad_tape_reverse(t, y, 1, INPUTS, x, tree->o.again);
+    rc = rc ? rc : fad_tape_forward_with(w, t, y, 2, INPUTS, x, seeds, tree->o.tangents);
+    rc = rc ? rc : fad_tape_forward(t, y, 2, INPUTS, x, seeds, tree->o.serially);
     fad_tape_destroy(t);
     return rc;
 }
@@ -121,10 +124,12 @@ static void trees_have_the_serial_bits(void **state)
         if (memcmp(&serial.o, &other.o, sizeof serial.o) != 0)
             fail_msg("seed %lu: other bits", (unsigned long)seed);
         assert_memory_equal(serial.o.gradient, serial.o.again, sizeof serial.o.gradient);
+        assert_memory_equal(serial.o.tangents, serial.o.serially, sizeof serial.o.tangents);
         /* the same operations on one tape: sums of adjoints in another order, some hundred of them of size at most some
          * hundred */
         assert_int_equal(fad_pool_run(NULL, record_and_reverse, &flat), 0);
         assert_true(is_bits(flat.o.value, serial.o.value));
+        assert_memory_equal(flat.o.tangents, serial.o.tangents, sizeof serial.o.tangents); /* each operation's is computed once */
         double scale = 1;
         for (size_t i = 0; i < INPUTS; i++)
             scale = fmax(scale, fabs(flat.o.gradient[i]));
@@ -181,6 +186,113 @@ static int gradients(fad_worker *w, void *arg)
     assert_true(g[0] == 6 && g[1] == 0);
     assert_int_equal(fad_tape_reverse(t, out[1], 1, 2, x, g), 0);
     assert_true(g[0] == 1 && g[1] == 0);
+    return fad_tape_destroy(t);
+}
+
+/* Seeds of inputs, of what is recorded while the branch runs, and of its results; y before, between and behind. */
+static int tangents(fad_worker *w, void *arg)
+{
+    fad_tape *t = fad_tape_create();
+    fad_real x[2] = {fad_input(t, 3), fad_input(t, 5)}, out[2], mid, y, last;
+    struct fad_branch b = pair_of(x, out, NULL);
+    double d[2];
+    (void)arg;
+    fad_tape_fork(w, t, &b);
+    mid = fad_square(t, x[0]);
+    assert_int_equal(fad_tape_join(w, t, &b), 0);
+    y = fad_fma(t, out[0], out[1], mid); /* x0^2 x1 + x0^2 */
+    last = fad_neg(t, y);
+    const double seeds[] = {1, 0, 2, 3};
+    for (int with = 0; with < 2; with++) {
+        pattern_fill(d, sizeof d);
+        assert_int_equal(with ? fad_tape_forward_with(w, t, y, 2, 2, x, seeds, d) : fad_tape_forward(t, y, 2, 2, x, seeds, d), 0);
+        assert_true(d[0] == 2 * 3 * 5 + 2 * 3 && d[1] == 2 * d[0] + 3 * 9);
+        uint64_t tasks = w->tail;
+        assert_int_equal(with ? fad_tape_forward_with(w, t, mid, 1, 2, x, seeds, d) : fad_tape_forward(t, mid, 1, 2, x, seeds, d), 0);
+        assert_true(d[0] == 6 && w->tail == tasks); /* the join lies behind, so nothing may be left for it */
+        const fad_real inside[] = {mid, out[0], last};
+        const double of[] = {7, 2, 1};
+        assert_int_equal(with ? fad_tape_forward_with(w, t, y, 1, 3, inside, of, d) : fad_tape_forward(t, y, 1, 3, inside, of, d), 0);
+        assert_true(d[0] == 7 + 2 * 3);
+        assert_int_equal(fad_tape_forward(t, y, 2, 2, x, seeds, d), 0); /* nothing has stayed behind */
+        assert_true(d[0] == 36 && d[1] == 99);
+    }
+    assert_int_equal(fad_tape_forward_with(NULL, t, y, 2, 2, x, seeds, d), FAD_EINVAL);
+    assert_int_equal(fad_tape_forward_with(w, NULL, y, 2, 2, x, seeds, d), FAD_EINVAL);
+    return fad_tape_destroy(t);
+}
+
+/* Rules that fail: inside a branch, and between forks and their joins. */
+static int copied(const double *x, double *y, double *saved, void *user)
+{
+    (void)saved, (void)user;
+    y[0] = x[0];
+    return 0;
+}
+
+static int adjoint_of_copy(const double *x, const double *saved, const double *w, double *g, void *user)
+{
+    (void)x, (void)saved, (void)user;
+    g[0] += w[0];
+    return 0;
+}
+
+static int failing_tangent(const double *x, const double *saved, const double *dx, double *dy, void *user)
+{
+    (void)x, (void)saved;
+    dy[0] = dx[0];
+    return *(const int *)user;
+}
+
+static int ruled(fad_worker *w, fad_tape *t, const fad_real *captured, fad_real *out, void *user)
+{
+    const struct fad_rule *r = user;
+    (void)w;
+    out[0] = captured[0];
+    return r->user ? fad_rule_apply(t, r, captured, out) : 0;
+}
+
+static int failing_sweeps(fad_worker *w, void *arg)
+{
+    enum { RULES = 4 };
+    int code[RULES] = {0};
+    struct fad_rule rule[RULES];
+    fad_tape *t = fad_tape_create();
+    fad_real x = fad_input(t, 2), out[3], y;
+    struct fad_branch b[3];
+    double d[2], seeds[] = {1, 2};
+    (void)arg;
+    for (size_t i = 0; i < RULES; i++)
+        rule[i] = (struct fad_rule){.inputs = 1, .outputs = 1, .value = copied, .pullback = adjoint_of_copy, .tangent = failing_tangent,
+                                    .user = &code[i]};
+    for (size_t i = 0; i < 3; i++) {
+        b[i] = (struct fad_branch){.fn = ruled, .user = &rule[i], .captured = &x, .captured_count = 1, .out = out + i, .out_count = 1};
+        fad_tape_fork(w, t, &b[i]);
+    }
+    assert_int_equal(fad_rule_apply(t, &rule[3], &x, &y), 0);
+    for (size_t i = 3; i-- > 0;)
+        assert_int_equal(fad_tape_join(w, t, &b[i]), 0);
+    fad_real z = fad_sum_of(t, 3, out), all = fad_add(t, z, y);
+    for (unsigned failing = 0; failing < 1 << RULES; failing++) {
+        int expected = 0; /* in the order of the recording: the rule, and the joins of 2, 1, 0 */
+        for (size_t i = 0; i < RULES; i++) {
+            code[i] = failing >> i & 1 ? 30 + (int)i : 0;
+            expected = code[i] ? code[i] : expected;
+        }
+        pattern_fill(d, sizeof d);
+        assert_int_equal(fad_tape_forward_with(w, t, all, 2, 1, &x, seeds, d), expected);
+        if (expected)
+            assert_true(pattern_intact(d, sizeof d));
+        else
+            assert_true(d[0] == 4 && d[1] == 8);
+        assert_int_equal(fad_tape_forward(t, all, 1, 1, &x, seeds, d), expected);
+    }
+    rule[0].tangent = NULL;
+    fad_tape_rewind(t, NULL);
+    x = fad_input(t, 2);
+    fad_tape_fork(w, t, &b[0]);
+    assert_int_equal(fad_tape_join(w, t, &b[0]), 0);
+    assert_int_equal(fad_tape_forward_with(w, t, out[0], 1, 1, &x, seeds, d), FAD_EUNSUPPORTED);
     return fad_tape_destroy(t);
 }
 
@@ -337,6 +449,9 @@ static void sums_whose_terms_fork(void **state)
         assert_true(value == expected[0] && shared[0] == expected[1] && shared[1] == expected[2]);
         for (size_t k = 0; k < N; k++)
             assert_true(gx[2 * k] == s[0] && gx[2 * k + 1] == 2 * x[2 * k + 1] * s[1]);
+        double tangents[2], directions[] = {1, 0, 2, -1};
+        assert_int_equal(fad_sum_jvp_many(pool_with(workers), &sum, 2, directions, NULL, &value, tangents), 0);
+        assert_true(value == expected[0] && tangents[0] == expected[1] && tangents[1] == 2 * expected[1] - expected[2]);
         struct fad_reduce r = {.of = sum, .parts = &(struct fad_part){.kind = FAD_PART_SUM}, .part_count = 1};
         for (int again = 0; again < 2; again++) {
             r.recompute = again;
@@ -359,6 +474,18 @@ static void gradients_of_one_branch(void **state)
 {
     (void)state;
     on_a_worker(gradients);
+}
+
+static void tangents_of_one_branch(void **state)
+{
+    (void)state;
+    on_a_worker(tangents);
+}
+
+static void forward_sweeps_that_fail(void **state)
+{
+    (void)state;
+    on_a_worker(failing_sweeps);
 }
 
 static void constants_stay_constants(void **state)
@@ -390,6 +517,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_of_one_branch), cmocka_unit_test(constants_stay_constants),
+        cmocka_unit_test(tangents_of_one_branch),  cmocka_unit_test(forward_sweeps_that_fail),
         cmocka_unit_test(branches_that_fail),      cmocka_unit_test(memory_of_branches),
         cmocka_unit_test(sums_whose_terms_fork),   cmocka_unit_test(trees_have_the_serial_bits),
     };

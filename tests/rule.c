@@ -266,6 +266,37 @@ static void errors_of_operations(void **state)
     fad_tape_destroy(other);
 }
 
+static int tangent_forgets(const double *x, const double *saved, const double *dx, double *dy, void *user)
+{
+    (void)x, (void)saved, (void)user;
+    dy[0] = dx[0];
+    return 0;
+}
+
+/* What a tangent does not write is a NaN, in every direction, and not what was in memory. */
+static void forgotten_results(void **state)
+{
+    enum { D = 3 };
+    struct habits h = {0, 0, NULL, 0, 0};
+    struct fad_rule r = poly_rule(&h);
+    fad_tape *t = fad_tape_create();
+    fad_real x[IN], y[OUT];
+    double seeds[D * IN], d[D];
+    (void)state;
+    r.tangent = tangent_forgets;
+    for (size_t i = 0; i < IN; i++)
+        x[i] = fad_input(t, 1);
+    for (size_t i = 0; i < D * IN; i++)
+        seeds[i] = (double)(i + 1);
+    assert_int_equal(fad_rule_apply(t, &r, x, y), 0);
+    for (size_t o = 0; o < OUT; o++) {
+        assert_int_equal(fad_tape_forward(t, y[o], D, IN, x, seeds, d), 0);
+        for (size_t i = 0; i < D; i++)
+            assert_true(o ? isnan(d[i]) : d[i] == seeds[i * IN]);
+    }
+    fad_tape_destroy(t);
+}
+
 static fad_real no_op(fad_tape *t, unsigned op, double v, const fad_real *operands)
 {
     (void)t, (void)op, (void)operands;
@@ -676,7 +707,7 @@ int main(void)
         cmocka_unit_test(recorders),      cmocka_unit_test(errors_of_operations),
         cmocka_unit_test(rules_in_terms), cmocka_unit_test(whole_terms),
         cmocka_unit_test(flat_memory),    cmocka_unit_test(errors_of_whole_terms),
-        cmocka_unit_test(errors_of_tangents),
+        cmocka_unit_test(errors_of_tangents), cmocka_unit_test(forgotten_results),
         cmocka_unit_test(tangents_of_whole_terms),
         cmocka_unit_test(tangents_of_rules_in_terms),
     };

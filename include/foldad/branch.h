@@ -12,6 +12,7 @@
  * the recording. So digests and gradients are functions of the program alone: the same bits for any number of
  * workers, and serially (fad_pool_run with pool NULL).
  *
+ * Forward: a sweep begins with a branch where it was forked and needs its outcome where it was joined.
  * Reverse: a sweep begins with a branch where it was joined and needs its outcome where it was forked, and between the two
  * goes on with the parent's operations: the same tree of forks backwards. Adjoints of a branch are its own; those
  * of what it captured are added to the parent's at the place of the fork, in the order of captured. */
@@ -62,6 +63,11 @@ FAD_API int fad_tape_join(fad_worker *w, fad_tape *t, struct fad_branch *b);
  * Errors:    as fad_tape_reverse, FAD_EFORKED */
 FAD_API int fad_tape_reverse_with(fad_worker *w, fad_tape *t, fad_real y, double seed, size_t n, const fad_real *inputs,
                                   double *gradient);
+
+/** fad_tape_forward that lets other workers sweep branches; the same bits.
+ * Errors:    as fad_tape_forward, FAD_EFORKED */
+FAD_API int fad_tape_forward_with(fad_worker *w, fad_tape *t, fad_real y, size_t directions, size_t n, const fad_real *inputs,
+                                  const double *seeds, double *tangent);
 
 #ifdef __cplusplus
 }

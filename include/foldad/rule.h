@@ -28,7 +28,8 @@ struct fad_rule {
     /** x_adjoint[i] += sum over o of y_adjoint[o] * dy[o]/dx[i]. Called in a sweep, at most once, and not when y_adjoint is
      * all 0; what it adds for inputs that are constants does not count. */
     int (*pullback)(const double *x, const double *saved, const double *y_adjoint, double *x_adjoint, void *user);
-    /** y_tangent[o] = sum over i of dy[o]/dx[i] * x_tangent[i]. NULL: forward derivatives are FAD_EUNSUPPORTED. */
+    /** y_tangent[o] = sum over i of dy[o]/dx[i] * x_tangent[i]; a NaN where it is not written. NULL: forward derivatives are
+     * FAD_EUNSUPPORTED. */
     int (*tangent)(const double *x, const double *saved, const double *x_tangent, double *y_tangent, void *user);
     void *user;
     uint64_t reserved[4]; /**< zero */
