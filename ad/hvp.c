@@ -13,12 +13,13 @@ struct hvp {
     const double *direction; /* [directions][P] */
 };
 
-static void add_element(const struct hvp *h, const struct fadi_work *w, double *value)
+static int add_element(const struct hvp *h, const struct fadi_work *w, size_t k, double *value)
 {
     const struct fadi_call *c = &h->c;
     double *dot[FADI_DIRECTIONS];
     unsigned char *marks[1 + FADI_DIRECTIONS];
-    for (size_t o = 0; o < c->y_count; o++) {
+    int rc = FAD_OK;
+    for (size_t o = 0; o < c->y_count && !rc; o++) {
         value[o] += w->y[o].value;
         if (w->y[o].stamp == 0)
             continue;
@@ -31,8 +32,9 @@ static void add_element(const struct hvp *h, const struct fadi_work *w, double *
         row[w->y[o].id] += 1.0;
         if (marks[0])
             marks[0][w->y[o].id / FADI_LINE] = 1;
-        fadi_second_sweep(w->t, w->t->base, w->y[o].id, row, dot, marks);
+        rc = fadi_second_sweep(w->t, w->t->base, w->y[o].id, &(struct fadi_second_rows){row, dot, marks});
     }
+    return rc < 0 ? fadi_call_own(w->c, k, rc) : rc;
 }
 
 static int hvp_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed)
@@ -45,10 +47,10 @@ static int hvp_leaf(size_t begin, size_t end, void *total, void *call, size_t *f
         rc = fadi_call_own(&h->c, begin, fadi_second_start(w.t, h->directions, h->c.s->shared_count, h->direction));
     for (size_t k = begin; k < end && !rc; k++) {
         rc = fadi_work_evaluate(&w, k);
+        if (!rc)
+            rc = add_element(h, &w, k, sum->value);
         if (rc)
             *failed = k;
-        else
-            add_element(h, &w, sum->value);
     }
     if (w.t && h->c.wants_shared)
         moved = fadi_move_shared(&h->c, w.t, sum);

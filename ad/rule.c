@@ -3,18 +3,20 @@
 
 #include <string.h>
 
-#include "ad/tape.h"
+#include "ad/second.h"
 
 /* The context of a call: these words, then x[inputs], saved[], scratch[inputs] for adjoints or tangents of the inputs, and
- * the inputs' ids, two in a word; 0 for a constant. */
-enum { PULLBACK, TANGENT, USER, SIZES, X };
+ * the inputs' ids, two in a word; 0 for a constant. Where there are second derivatives tangents[inputs] follow. */
+enum { PULLBACK, TANGENT, SECOND, USER, SIZES, X };
 
 typedef int pullback(const double *x, const double *saved, const double *y_adjoint, double *x_adjoint, void *user);
 typedef int tangent(const double *x, const double *saved, const double *x_tangent, double *y_tangent, void *user);
+typedef int second(const double *x, const double *saved, const double *x_tangent, const double *y_adjoint, double *x_adjoint,
+                   void *user);
 
 struct view {
     size_t inputs, saved_count;
-    double *x, *saved, *scratch;
+    double *x, *saved, *scratch, *tangents;
     union fadi_word *ids;
     void *user;
 };
@@ -22,12 +24,13 @@ struct view {
 static struct view look_at(const union fadi_word *context)
 {
     union fadi_word *w = (union fadi_word *)(uintptr_t)context; /* constant only where nothing is written */
-    struct view v = {w[SIZES].call.results, w[SIZES].call.words, NULL, NULL, NULL, NULL,
-                     (void *)(uintptr_t)w[USER].pointer};
+    struct view v = {.inputs = w[SIZES].call.results, .saved_count = w[SIZES].call.words,
+                     .user = (void *)(uintptr_t)w[USER].pointer};
     v.x = &w[X].partial;
     v.saved = v.x + v.inputs;
     v.scratch = v.saved + v.saved_count;
     v.ids = w + X + 2 * v.inputs + v.saved_count;
+    v.tangents = &v.ids[(v.inputs + 1) / 2].partial;
     return v;
 }
 
@@ -69,6 +72,76 @@ static int push_forward(struct fadi_tape *t, union fadi_word *context, const dou
     return ((tangent *)context[TANGENT].function)(v.x, v.saved, v.scratch, results, v.user);
 }
 
+/* ---- Second derivatives ---- */
+
+static void load_tangents(const struct fadi_tape *t, const struct view *v, size_t d)
+{
+    for (size_t i = 0; i < v->inputs; i++)
+        v->tangents[i] = fadi_second_tangent(t, id_of(v, i), d);
+}
+
+static bool any(const double *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (v[i] != 0.0)
+            return true;
+    return false;
+}
+
+/* The tangent, in direction d, of what pull_back adds: into scratch. */
+static int pull_tangent(const struct fadi_tape *t, const union fadi_word *context, const struct view *v, size_t d,
+                        const double *w, const double *dot)
+{
+    size_t results = context[-1].call.results;
+    int rc = FAD_OK;
+    if (v->inputs)
+        memset(v->scratch, 0, v->inputs * sizeof *v->scratch);
+    if (any(dot, results))
+        rc = ((pullback *)context[PULLBACK].function)(v->x, v->saved, dot, v->scratch, v->user);
+    if (rc || !any(w, results))
+        return rc;
+    load_tangents(t, v, d);
+    return ((second *)context[SECOND].function)(v->x, v->saved, v->tangents, w, v->scratch, v->user);
+}
+
+static int pull_second(struct fadi_tape *t, union fadi_word *context, uint64_t first_result,
+                       const struct fadi_second_rows *rows)
+{
+    struct view v = look_at(context);
+    const double *w = rows->adjoints + first_result;
+    size_t directions = t->second->count;
+    int rc = any(w, context[-1].call.results) ? pull_back(t, context, w, rows->adjoints, NULL) : FAD_OK;
+    for (size_t d = 0; d < directions && !rc; d++) {
+        rc = pull_tangent(t, context, &v, d, w, rows->dot[d] + first_result);
+        for (size_t i = 0; i < v.inputs && !rc; i++)
+            if (id_of(&v, i))
+                rows->dot[d][id_of(&v, i)] += v.scratch[i];
+    }
+    for (size_t i = 0; i < v.inputs; i++)
+        if (id_of(&v, i))
+            fadi_second_mark(rows, directions, id_of(&v, i));
+    return rc;
+}
+
+/* The tangents of the results, which are put behind the nodes that the call will have. room: a result each. */
+static int put_tangents(struct fadi_tape *t, const union fadi_word *context, size_t results, double *room)
+{
+    struct view v = look_at(context);
+    double *to = fadi_second_tangents(t, t->head.next + 1);
+    int rc = FAD_OK;
+    for (size_t d = 0; d < t->second->count && !rc; d++) {
+        load_tangents(t, &v, d);
+        for (size_t o = 0; o < results; o++)
+            room[o] = (double)NAN;
+        rc = ((tangent *)context[TANGENT].function)(v.x, v.saved, v.tangents, room, v.user);
+        for (size_t o = 0; o < results; o++)
+            to[o * t->second->count + d] = room[o];
+    }
+    return rc;
+}
+
+/* ---- The operation ---- */
+
 static uint64_t digest(uint64_t h, const struct fadi_tape *t, const union fadi_word *context)
 {
     struct view v = look_at(context);
@@ -81,7 +154,8 @@ static uint64_t digest(uint64_t h, const struct fadi_tape *t, const union fadi_w
     return h;
 }
 
-static const struct fadi_kind rule_kind = {.pull_back = pull_back, .push_forward = push_forward, .digest = digest};
+static const struct fadi_kind rule_kind = {
+    .pull_back = pull_back, .push_forward = push_forward, .pull_second = pull_second, .digest = digest};
 
 static int check(struct fadi_tape *t, const struct fad_rule *r, const fad_real *x, const fad_real *y)
 {
@@ -112,6 +186,7 @@ static void fill(union fadi_word *context, const struct fad_rule *r, const fad_r
 {
     context[PULLBACK].function = (void (*)(void))r->pullback;
     context[TANGENT].function = (void (*)(void))r->tangent;
+    context[SECOND].function = (void (*)(void))r->second;
     context[USER].pointer = r->user;
     context[SIZES].call.results = (uint32_t)r->inputs;
     context[SIZES].call.words = (uint32_t)r->saved;
@@ -124,6 +199,21 @@ static void fill(union fadi_word *context, const struct fad_rule *r, const fad_r
         v.ids[r->inputs / 2].id[1] = 0;
 }
 
+/* Runs value, and where there are second derivatives tangent, in the place of the next call. values[outputs] are behind its
+ * context. */
+static int run(struct fadi_tape *t, const struct fad_rule *r, union fadi_word *context, double *values, bool second_order)
+{
+    struct view v = look_at(context);
+    for (size_t o = 0; o < r->outputs; o++)
+        values[o] = (double)NAN; /* a rule that forgets one must not go unnoticed */
+    fadi_tape_hold(t);
+    int rc = r->value(v.x, values, v.saved, r->user);
+    if (!rc && second_order)
+        rc = put_tangents(t, context, r->outputs, values + r->outputs);
+    int misuse = fadi_tape_release(t);
+    return rc ? rc : misuse;
+}
+
 int fad_rule_apply(fad_tape *tape, const struct fad_rule *r, const fad_real *x, fad_real *y)
 {
     struct fadi_tape *t = fadi_tape_of(tape);
@@ -134,29 +224,27 @@ int fad_rule_apply(fad_tape *tape, const struct fad_rule *r, const fad_real *x, 
     bool active = false;
     for (size_t i = 0; i < r->inputs; i++)
         active |= x[i].stamp != 0;
-    if (active && t->recorder) {
+    bool second_order = active && fadi_second_records(t);
+    if (active && t->recorder && !(second_order && r->tangent && r->second)) {
         fadi_tape_fail(t, FAD_EUNSUPPORTED);
         return FAD_EUNSUPPORTED;
     }
     if (!count_words(r, &words))
         return FAD_EOVERFLOW;
+    words += second_order ? r->inputs : 0;
     /* the results are behind the context, where the next recording may be */
-    rc = fadi_call_reserve(t, words + r->outputs, r->outputs);
+    rc = fadi_call_reserve(t, words + (second_order ? 2 : 1) * r->outputs, r->outputs);
+    rc = rc || !second_order ? rc : fadi_second_make_room(t);
     if (rc)
         return rc;
     union fadi_word *context = fadi_call_context(t);
-    double *results = &context[words].partial;
+    double *values = &context[words].partial;
     fill(context, r, x);
+    rc = run(t, r, context, values, second_order);
+    if (rc)
+        return rc;
     for (size_t o = 0; o < r->outputs; o++)
-        results[o] = (double)NAN; /* a rule that forgets one must not go unnoticed */
-    struct view v = look_at(context);
-    fadi_tape_hold(t);
-    rc = r->value(v.x, results, v.saved, r->user);
-    int misuse = fadi_tape_release(t);
-    if (rc || misuse)
-        return rc ? rc : misuse;
-    for (size_t o = 0; o < r->outputs; o++)
-        y[o] = fad_const(results[o]);
+        y[o] = fad_const(values[o]);
     if (active)
         fadi_call_push(t, FADI_OP_RULE, &rule_kind, words, r->outputs, y);
     return FAD_OK;

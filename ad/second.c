@@ -21,8 +21,7 @@ static int grow(double **array, size_t room, size_t times)
     return FAD_OK;
 }
 
-/* Room beside all nodes and words that the tape has room for. */
-static int make_room(struct fadi_tape *t)
+int fadi_second_make_room(struct fadi_tape *t)
 {
     struct fadi_second *s = second_of(t);
     size_t nodes = t->node_room * s->count, words = t->word_room * s->count;
@@ -59,9 +58,8 @@ void fadi_second_free(struct fadi_tape *t, size_t bytes)
 /* Tangent d of a handle. */
 static double tangent_of(const struct fadi_tape *t, const struct fadi_second *s, fad_real a, size_t d)
 {
-    if (a.stamp == 0)
-        return 0.0;
-    return a.id < t->base ? s->shared[d * s->shared_count + a.id - 1] : s->tangents[(a.id - t->base) * s->count + d];
+    (void)s;
+    return a.stamp ? fadi_second_tangent(t, a.id, d) : 0.0;
 }
 
 /* A node on up to two operands, whose slopes the caller fills in. */
@@ -77,7 +75,7 @@ static struct pushed push(struct fadi_tape *t, double v, fad_real a, double p0, 
     size_t at = (size_t)(t->head.next - t->base);
     int rc = fadi_tape_reserve(t, t->head.next + 1);
     if (!rc)
-        rc = make_room(t);
+        rc = fadi_second_make_room(t);
     if (rc) {
         fadi_tape_fail(t, rc);
         return n;
@@ -258,7 +256,7 @@ static fad_real record_many(fad_tape *tape, unsigned op, double v, size_t n, con
     struct fadi_tape *t = fadi_tape_of(tape);
     struct fadi_second *s = second_of(t);
     fad_real r = plainly(t, op, n, plain, a, b);
-    int rc = t->error ? t->error : make_room(t);
+    int rc = t->error ? t->error : fadi_second_make_room(t);
     if (rc) {
         fadi_tape_fail(t, rc);
         return fadi_nan();
@@ -308,24 +306,27 @@ void fadi_second_stop(struct fadi_tape *t)
     fadi_tape_set_recorder(t, NULL, NULL);
 }
 
+bool fadi_second_records(const struct fadi_tape *t)
+{
+    return t->recorder == &recorder;
+}
+
 /* ---- The sweep ---- */
 
 struct sweep {
     double w, dots[FADI_DIRECTIONS]; /* of the operation in work */
     size_t count;
-    double *adjoints;
-    double *const *dot;
-    unsigned char *const *marks;
+    const struct fadi_second_rows *rows;
 };
 
 static void add_to(const struct sweep *s, size_t a, double p, const double *slope)
 {
+    double *adjoints = s->rows->adjoints;
     if (s->w != 0.0)
-        s->adjoints[a] = fma(s->w, p, s->adjoints[a]);
+        adjoints[a] = fma(s->w, p, adjoints[a]);
     for (size_t d = 0; d < s->count; d++)
-        s->dot[d][a] += fadi_stop(s->dots[d], p) + fadi_stop(s->w, slope[d]);
-    for (size_t i = 0; s->marks[0] && i <= s->count; i++)
-        s->marks[i][a / FADI_LINE] = 1;
+        s->rows->dot[d][a] += fadi_stop(s->dots[d], p) + fadi_stop(s->w, slope[d]);
+    fadi_second_mark(s->rows, s->count, a);
 }
 
 static void spread(const struct fadi_tape *t, const struct sweep *s, size_t at)
@@ -346,34 +347,71 @@ static void spread(const struct fadi_tape *t, const struct sweep *s, size_t at)
 /* Takes the operation's adjoints; whether there are any. */
 static bool take(struct sweep *s, size_t id)
 {
-    bool any = s->adjoints[id] != 0.0;
-    s->w = s->adjoints[id];
-    s->adjoints[id] = 0.0;
+    double *adjoints = s->rows->adjoints;
+    bool any = adjoints[id] != 0.0;
+    s->w = adjoints[id];
+    adjoints[id] = 0.0;
     for (size_t d = 0; d < s->count; d++) {
-        s->dots[d] = s->dot[d][id];
-        s->dot[d][id] = 0.0;
+        s->dots[d] = s->rows->dot[d][id];
+        s->rows->dot[d][id] = 0.0;
         any |= s->dots[d] != 0.0;
     }
     return any;
 }
 
-void fadi_second_sweep(const struct fadi_tape *t, uint64_t first, uint64_t last, double *w, double *const *dot,
-                       unsigned char *const *marks)
+/* A result's adjoints stay where they are until the sweep comes to the call, whose own one says that there are any. */
+static void put_back(const struct sweep *s, size_t id, size_t call)
 {
-    const struct fadi_second *second = second_of(t);
-    struct sweep s = {.count = second->count, .adjoints = w, .dot = dot, .marks = marks};
+    s->rows->adjoints[id] = s->w;
+    for (size_t d = 0; d < s->count; d++)
+        s->rows->dot[d][id] = s->dots[d];
+    s->rows->adjoints[call] = 1.0;
+}
+
+/* Runs a call's function, unless one has failed already, and leaves the adjoints of its results at zero. */
+static int run_call(struct fadi_tape *t, const struct sweep *s, uint64_t id, const struct fad_node *node, int rc)
+{
+    union fadi_word *words = t->words + node->a0;
+    size_t count = words[1].call.results;
+    if (rc == FAD_OK) {
+        bool held = fadi_tape_hold(t);
+        rc = words[0].kind->pull_second(t, words + 2, id + 1, s->rows);
+        int misuse = held ? fadi_tape_release(t) : FAD_OK;
+        rc = rc ? rc : misuse;
+    }
+    memset(s->rows->adjoints + id + 1, 0, count * sizeof *s->rows->adjoints);
+    for (size_t d = 0; d < s->count; d++)
+        memset(s->rows->dot[d] + id + 1, 0, count * sizeof *s->rows->adjoints);
+    return rc;
+}
+
+static void pull_back(const struct fadi_tape *t, const struct sweep *s, uint64_t id, const struct fad_node *node)
+{
+    const double *slope = second_of(t)->slopes + 2 * (id - t->base) * s->count;
+    if (node->a1 == FADI_NODE_MANY) {
+        spread(t, s, node->a0);
+        return;
+    }
+    if (node->a0 != id)
+        add_to(s, node->a0, node->p0, slope);
+    if (node->a1 != id)
+        add_to(s, node->a1, node->p1, slope + s->count);
+}
+
+int fadi_second_sweep(struct fadi_tape *t, uint64_t first, uint64_t last, const struct fadi_second_rows *rows)
+{
+    struct sweep s = {.count = second_of(t)->count, .rows = rows};
+    int rc = FAD_OK;
     for (uint64_t id = last; id >= first; id--) {
         const struct fad_node *node = t->nodes + (id - t->base);
-        const double *slope = second->slopes + 2 * (id - t->base) * s.count;
         if (!take(&s, (size_t)id))
             continue;
-        if (node->a1 == FADI_NODE_MANY) {
-            spread(t, &s, node->a0);
-            continue;
-        }
-        if (node->a0 != id)
-            add_to(&s, node->a0, node->p0, slope);
-        if (node->a1 != id)
-            add_to(&s, node->a1, node->p1, slope + s.count);
+        if (node->a1 == FADI_NODE_RESULT)
+            put_back(&s, (size_t)id, (size_t)(id - node->a0 - 1));
+        else if (node->a1 == FADI_NODE_CALL)
+            rc = run_call(t, &s, id, node, rc);
+        else
+            pull_back(t, &s, id, node);
     }
+    return rc;
 }

@@ -34,10 +34,40 @@ void fadi_second_stop(struct fadi_tape *t);
 /** Frees what start has made; bytes: only if it is more than that. */
 void fadi_second_free(struct fadi_tape *t, size_t bytes);
 
-/** As fadi_sweep. w: the row of adjoints; dot[d]: the rows of their tangents; marks[0] belongs to w and marks[1 + d] to
+/** Whether the tape does. */
+bool fadi_second_records(const struct fadi_tape *t);
+/** Room beside all nodes and words that the tape has room for. FAD_OK or FAD_ENOMEM. */
+int fadi_second_make_room(struct fadi_tape *t);
+
+/** Where a sweep works: the row of adjoints; dot[d]: those of their tangents; marks[0] belongs to adjoints and marks[1 + d] to
  * dot[d]; marks[0] may be NULL. */
-void fadi_second_sweep(const struct fadi_tape *t, uint64_t first, uint64_t last, double *w, double *const *dot,
-                       unsigned char *const *marks);
+struct fadi_second_rows {
+    double *adjoints;
+    double *const *dot;
+    unsigned char *const *marks;
+};
+/** As fadi_sweep. */
+int fadi_second_sweep(struct fadi_tape *t, uint64_t first, uint64_t last, const struct fadi_second_rows *rows);
+
+/** The tangents of operation id are at tangents[(id - base) * count]. */
+static inline double *fadi_second_tangents(const struct fadi_tape *t, uint64_t id)
+{
+    return t->second->tangents + (id - t->base) * t->second->count;
+}
+
+/** Tangent d of an operand; id 0: a constant's. */
+static inline double fadi_second_tangent(const struct fadi_tape *t, uint32_t id, size_t d)
+{
+    const struct fadi_second *s = t->second;
+    return id == 0 ? 0.0 : id < t->base ? s->shared[d * s->shared_count + id - 1] : fadi_second_tangents(t, id)[d];
+}
+
+/** Notes that the row's entry of that id, and those of its tangents, were added to. */
+static inline void fadi_second_mark(const struct fadi_second_rows *rows, size_t directions, size_t id)
+{
+    for (size_t i = 0; rows->marks[0] && i <= directions; i++)
+        rows->marks[i][id / FADI_LINE] = 1;
+}
 
 /** 0 if one of the two is 0, whatever the other one is. */
 static inline double fadi_stop(double a, double b)

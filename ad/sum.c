@@ -19,6 +19,9 @@ static const char *reason_of(int status)
         return "this element's x_offsets, block or touch is invalid, or a callback got FAD_EINVAL";
     case FAD_ENOMEM:
         return "no memory";
+    case FAD_EUNSUPPORTED:
+        return "this element uses a rule without tangent (for second derivatives: without tangent or second), or what has no "
+               "such derivatives";
     case FAD_EOVERFLOW:
         return "a size does not fit, or a term has about 2^32 operations";
     default:

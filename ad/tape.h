@@ -54,6 +54,7 @@ union fadi_word {
 
 struct fadi_tape;
 struct fadi_branch;
+struct fadi_second_rows;
 struct fad_worker;
 
 /** What calls of one kind do. context: the words behind the head, which stay the call's own as long as its nodes do; the
@@ -64,12 +65,15 @@ struct fad_worker;
  *                 touched is not NULL, the lines of what was added to are noted there.
  *   push_forward  results[i] = the tangent of result i, from the tangents of its operands, tangents[id]; NULL: unsupported
  *   push_sizes    the same with absolute values of partials; NULL: as push_forward
+ *   pull_second   as pull_back, in a sweep for second derivatives: rows has the adjoints of results and operands, and their
+ *                 tangents; NULL: such calls are never recorded where there are second derivatives
  *   digest        h, mixed with the operands and all that the derivatives depend on */
 struct fadi_kind {
     int (*pull_back)(struct fadi_tape *t, union fadi_word *context, const double *results, double *adjoints,
                      unsigned char *touched);
     int (*push_forward)(struct fadi_tape *t, union fadi_word *context, const double *tangents, double *results);
     int (*push_sizes)(struct fadi_tape *t, union fadi_word *context, const double *sizes, double *results);
+    int (*pull_second)(struct fadi_tape *t, union fadi_word *context, uint64_t first_result, const struct fadi_second_rows *rows);
     uint64_t (*digest)(uint64_t h, const struct fadi_tape *t, const union fadi_word *context);
     /* It waits for what another call has begun, so it runs after an error too: */
     bool ends_back;    /* pull_back does */

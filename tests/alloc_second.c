@@ -177,9 +177,77 @@ static void everything_else(void **state)
     each_allocation(checked, "check", NULL, 2, 0);
 }
 
+/* ---- rules ---- */
+
+enum { WIDE = 600 };
+
+static int squares(const double *x, double *y, double *saved, void *user)
+{
+    (void)user;
+    y[0] = 0;
+    for (size_t i = 0; i < WIDE; i++)
+        y[0] += x[i] * x[i];
+    saved[0] = y[0];
+    return 0;
+}
+
+static int squares_pullback(const double *x, const double *saved, const double *w, double *g, void *user)
+{
+    (void)saved, (void)user;
+    for (size_t i = 0; i < WIDE; i++)
+        g[i] += 2 * w[0] * x[i];
+    return 0;
+}
+
+static int squares_tangent(const double *x, const double *saved, const double *v, double *dy, void *user)
+{
+    (void)saved, (void)user;
+    dy[0] = 0;
+    for (size_t i = 0; i < WIDE; i++)
+        dy[0] += 2 * x[i] * v[i];
+    return 0;
+}
+
+static int squares_second(const double *x, const double *saved, const double *v, const double *w, double *g, void *user)
+{
+    (void)x, (void)saved, (void)user;
+    for (size_t i = 0; i < WIDE; i++)
+        g[i] += 2 * w[0] * v[i];
+    return 0;
+}
+
+static int ruled_term(fad_tape *t, size_t k, const fad_real *a, const fad_real *x, fad_real *y, void *user)
+{
+    static const struct fad_rule rule = {.inputs = WIDE, .outputs = 1, .saved = 1, .value = squares, .pullback = squares_pullback,
+                                         .tangent = squares_tangent, .second = squares_second};
+    fad_real all[WIDE], norm;
+    (void)x, (void)user;
+    for (size_t i = 0; i < WIDE; i++)
+        all[i] = fad_mul(t, a[i % P], (double)(i + k));
+    int rc = fad_rule_apply(t, &rule, all, &norm);
+    *y = fad_square(t, norm);
+    return rc;
+}
+
+static int ruled_hessian(const void *what, fad_pool *pool, double *out)
+{
+    static const double a[P] = {0.5, -1, 0.25};
+    struct fad_sum s = {.terms = N, .leaf = 1, .grain = 1, .shared = a, .shared_count = P, .term = ruled_term};
+    (void)what;
+    return fad_sum_hessian(pool, &s, out, out + 1, out + 1 + P);
+}
+
+static void second_derivatives_of_rules(void **state)
+{
+    (void)state;
+    each_allocation(ruled_hessian, "rules", NULL, 1 + P + P * P, 0);
+    each_allocation(ruled_hessian, "rules", NULL, 1 + P + P * P, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(second_derivatives_of_rules),
         cmocka_unit_test(random_sums),
         cmocka_unit_test(everything_else),
     };

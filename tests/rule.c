@@ -220,7 +220,7 @@ static void errors_of_operations(void **state)
     REFUSED(FAD_EINVAL, NULL, (void)0);
     REFUSED(FAD_EINVAL, t, r.value = NULL);
     REFUSED(FAD_EINVAL, t, r.pullback = NULL);
-    REFUSED(FAD_EINVAL, t, r.reserved[3] = 1);
+    REFUSED(FAD_EINVAL, t, r.reserved[2] = 1);
     REFUSED(FAD_EOVERFLOW, t, r.saved = SIZE_MAX / 2);
     REFUSED(FAD_EOVERFLOW, t, r.saved = UINT32_MAX);
     REFUSED(FAD_EHANDLE, other, (void)0);

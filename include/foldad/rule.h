@@ -25,14 +25,19 @@ struct fad_rule {
 
     /** y[outputs], from x[inputs]; saved[] as far as the others need it. */
     int (*value)(const double *x, double *y, double *saved, void *user);
-    /** x_adjoint[i] += sum over o of y_adjoint[o] * dy[o]/dx[i]. Called in a sweep, at most once, and not when y_adjoint is
-     * all 0; what it adds for inputs that are constants does not count. */
+    /** x_adjoint[i] += sum over o of y_adjoint[o] * dy[o]/dx[i]. Called in a sweep, at most once (for second derivatives also
+     * once for each direction), and not when y_adjoint is all 0; what it adds for inputs that are constants does not count. */
     int (*pullback)(const double *x, const double *saved, const double *y_adjoint, double *x_adjoint, void *user);
     /** y_tangent[o] = sum over i of dy[o]/dx[i] * x_tangent[i]; a NaN where it is not written. NULL: forward derivatives are
      * FAD_EUNSUPPORTED. */
     int (*tangent)(const double *x, const double *saved, const double *x_tangent, double *y_tangent, void *user);
     void *user;
-    uint64_t reserved[4]; /**< zero */
+    /** x_adjoint[i] += sum over o and j of y_adjoint[o] * d2y[o]/dx[i]dx[j] * x_tangent[j]: the tangent of what pullback adds,
+     * while y_adjoint does not change. Called in a sweep for second derivatives, at most once for each direction, and not when
+     * y_adjoint is all 0. NULL, or tangent NULL: second derivatives are FAD_EUNSUPPORTED. Of a linear rule it adds nothing. */
+    int (*second)(const double *x, const double *saved, const double *x_tangent, const double *y_adjoint, double *x_adjoint,
+                  void *user);
+    uint64_t reserved[3]; /**< zero */
 };
 
 /** y[outputs] = the rule's value at x[inputs], as one operation. value is called at once; where all of x are constants, so are
@@ -41,8 +46,8 @@ struct fad_rule {
  * Cost:      in the tape's memory 2 inputs + saved doubles and some 50 bytes
  * Errors:    the code of value; FAD_EINVAL (NULL tape, value or pullback, reserved not zero), FAD_EHANDLE (an operand that is
  *            not this recording's, or a function that used the tape), FAD_ENOMEM, FAD_EOVERFLOW, FAD_EBUSY (from inside a
- *            rule or sum that works on this tape), FAD_EUNSUPPORTED (a recording for programs or second derivatives; it fails
- *            as a whole), the tape's error; y untouched, and, apart from the last ones, the tape can be used as before */
+ *            rule or sum that works on this tape), FAD_EUNSUPPORTED (a recording for programs, or for second derivatives if
+ *            tangent or second is NULL; it fails as a whole), the tape's error; y untouched, and, apart from the last ones, the tape can be used as before */
 FAD_API int fad_rule_apply(fad_tape *t, const struct fad_rule *rule, const fad_real *x, fad_real *y);
 
 /** What the functions of a term's rule are given. */
