@@ -52,8 +52,6 @@ static fadi_ref of_one(struct fadi_maker *m, unsigned op, fadi_ref x, fadi_ref v
 {
     fadi_ref a, b;
     switch (op) {
-    case FADI_OP_NEG:
-        return FADI_REF_MINUS_ONE;
     case FADI_OP_SQUARE:
         return mul(m, constant(m, 2.0), x);
     case FADI_OP_INV:
@@ -143,34 +141,9 @@ static fadi_ref angle(struct fadi_maker *m, fadi_ref u, fadi_ref r)
     return zero_where_zero(m, r, quotient(m, quotient(m, u, r), r));
 }
 
-/* Of max (first = x > y) and min: 1 for what was taken, 1/2 each where both are equal; a NaN takes the first one. */
-static void choice(struct fadi_maker *m, fadi_ref first, const fadi_ref *x, unsigned wanted, fadi_ref *partial)
-{
-    fadi_ref one = constant(m, 1.0), zero = constant(m, 0.0), half = constant(m, 0.5);
-    fadi_ref number = m->compare(m, FADI_OP_EQ, x[0], x[0]), equal = m->compare(m, FADI_OP_EQ, x[0], x[1]);
-    fadi_ref p = m->select(m, number, zero, one);
-    p = m->select(m, first, one, p);
-    p = m->select(m, equal, half, p);
-    if (wanted & 1)
-        partial[0] = p;
-    if (wanted & 2)
-        partial[1] = sub(m, one, p);
-}
-
 static int of_two(struct fadi_maker *m, unsigned op, const fadi_ref *x, fadi_ref v, unsigned wanted, fadi_ref *partial)
 {
     switch (op) {
-    case FADI_OP_ADD:
-    case FADI_OP_SUB:
-        partial[0] = FADI_REF_ONE;
-        partial[1] = op == FADI_OP_ADD ? FADI_REF_ONE : FADI_REF_MINUS_ONE;
-        return FAD_OK;
-    case FADI_OP_MUL:
-    case FADI_OP_MULZ:
-    case FADI_OP_PRODUCT:
-        partial[0] = x[1];
-        partial[1] = x[0];
-        return FAD_OK;
     case FADI_OP_DIV:
         if (wanted & 1)
             partial[0] = inv(m, x[1]);
@@ -193,12 +166,6 @@ static int of_two(struct fadi_maker *m, unsigned op, const fadi_ref *x, fadi_ref
             partial[1] = neg(m, angle(m, x[0], r));
         return FAD_OK;
     }
-    case FADI_OP_MAX:
-        choice(m, m->compare(m, FADI_OP_LT, x[1], x[0]), x, wanted, partial);
-        return FAD_OK;
-    case FADI_OP_MIN:
-        choice(m, m->compare(m, FADI_OP_LT, x[0], x[1]), x, wanted, partial);
-        return FAD_OK;
     default:
         return FAD_EUNSUPPORTED;
     }
@@ -207,22 +174,15 @@ static int of_two(struct fadi_maker *m, unsigned op, const fadi_ref *x, fadi_ref
 int fadi_partials(struct fadi_maker *m, unsigned op, const fadi_ref *operand, fadi_ref result, unsigned wanted,
                   fadi_ref *partial)
 {
-    unsigned count = op == FADI_OP_FMA ? 3 : fadi_is_unary(op) ? 1 : 2;
+    unsigned count = fadi_is_unary(op) ? 1 : 2;
     int rc = FAD_OK;
     for (unsigned i = 0; i < count; i++)
         partial[i] = FADI_REF_NONE;
-    if (count == 3) {
-        partial[0] = operand[1];
-        partial[1] = operand[0];
-        partial[2] = FADI_REF_ONE;
-    } else if (count == 2) {
+    if (count == 2) {
         rc = of_two(m, op, operand, result, wanted, partial);
     } else if (wanted) {
         partial[0] = of_one(m, op, operand[0], result);
         rc = partial[0] == FADI_REF_NONE ? FAD_EUNSUPPORTED : FAD_OK;
     }
-    for (unsigned i = 0; i < count; i++)
-        if (!(wanted & 1u << i))
-            partial[i] = FADI_REF_NONE;
     return rc;
 }

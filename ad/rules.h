@@ -15,11 +15,9 @@
 
 #include <stdint.h>
 
-/** A value of the builder's. The last few numbers are not values: */
+/** A value of the builder's, or none. */
 typedef uint32_t fadi_ref;
-#define FADI_REF_NONE UINT32_MAX            /* absent */
-#define FADI_REF_ONE (UINT32_MAX - 1)       /* the partial is 1, -1 */
-#define FADI_REF_MINUS_ONE (UINT32_MAX - 2)
+#define FADI_REF_NONE UINT32_MAX
 
 /** What rules build with. Each call gives a new value (or an old one that is the same). A builder that fails notes that, and
  * returns any of its values. Threads: one at a time. */
@@ -35,7 +33,8 @@ struct fadi_maker {
 };
 
 /** partial[i] = the derivative of `result`, which is operation op on operand[..], with respect to operand[i], for each i
- * whose bit is set in `wanted`; FADI_REF_NONE for the others. Of operations on values, those of one, two and three operands.
+ * whose bit is set in `wanted`; FADI_REF_NONE for the others. Of operations of one and two operands, but for those that
+ * builders treat by themselves: sums, negation, products, max and min.
  * Returns FAD_OK, or FAD_EUNSUPPORTED for an operation that has no such rule. */
 int fadi_partials(struct fadi_maker *m, unsigned op, const fadi_ref *operand, fadi_ref result, unsigned wanted,
                   fadi_ref *partial);

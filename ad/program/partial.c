@@ -60,22 +60,13 @@ static bool is_singular(unsigned op)
 static uint32_t by_rule(struct fadi_graph *g, const struct fadi_gnode *n, uint32_t at, unsigned i)
 {
     struct maker m = {{make_constant, make_unary, make_binary, make_binary, make_select}, g};
-    fadi_ref partial[3] = {FADI_REF_NONE, FADI_REF_NONE, FADI_REF_NONE};
+    fadi_ref partial[2];
     uint32_t operand[3];
     fadi_operands(n, operand);
     int rc = fadi_partials(&m.head, n->op, operand, at, 1u << i, partial);
     if (rc && !g->error)
         g->error = rc;
-    switch (partial[i]) {
-    case FADI_REF_NONE:
-        return FADI_NO_NODE;
-    case FADI_REF_ONE:
-        return fadi_graph_const(g, 1.0);
-    case FADI_REF_MINUS_ONE:
-        return fadi_graph_const(g, -1.0);
-    default:
-        return partial[i];
-    }
+    return rc ? FADI_NO_NODE : partial[i];
 }
 
 uint32_t fadi_partial(struct fadi_graph *g, uint32_t at, unsigned i, bool *stops)
