@@ -224,13 +224,31 @@ static void layout(void **state)
     assert_int_equal(sizeof(struct fadi_worker) % 128, 0);
 }
 
+static int on_own_lines(fad_worker *pub, void *arg)
+{
+    const struct fadi_worker *w = (const struct fadi_worker *)pub;
+    (void)arg;
+    return (uintptr_t)w % 128 == 0 && (uintptr_t)&w->core->lot % 128 == 0 && (uintptr_t)w->core->worker % 128 == 0 ? 0 : 1;
+}
+
+/* That holds only where memory begins at such a pair. */
+static void alignment(void **state)
+{
+    (void)state;
+    for (unsigned workers = 1; workers <= 8; workers++) {
+        fad_pool *pool = pool_of(workers);
+        assert_int_equal(fad_pool_run(pool, on_own_lines, NULL), 0);
+        end_pool(pool);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty_is_empty),           cmocka_unit_test(private_until_published),
         cmocka_unit_test(grows_in_order),           cmocka_unit_test(full_refuses),
         cmocka_unit_test(leapfrog_needs_the_thief), cmocka_unit_test(random_operations),
-        cmocka_unit_test(layout),
+        cmocka_unit_test(layout),                   cmocka_unit_test(alignment),
     };
     watchdog();
     return cmocka_run_group_tests(tests, NULL, NULL);
