@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 
 static unsigned allowed, attributes_refused;
 
@@ -66,11 +67,15 @@ static void works(fad_pool *pool, unsigned workers)
 static void works_with_what_it_got(void **state)
 {
     static const unsigned asked[] = {1, 2, 4, 9, 256, FAD_WORKERS_MAX};
+    sigset_t blocked;
     (void)state;
     for (size_t a = 0; a < COUNT(asked); a++)
         for (unsigned got = 0; got <= (asked[a] < 10 ? asked[a] : 10); got++) {
             allowed = got;
             works(pool_of(asked[a]), got + 1 < asked[a] ? got + 1 : asked[a]);
+            /* only threads of the pool block signals */
+            assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &blocked), 0);
+            assert_false(sigismember(&blocked, SIGALRM) || sigismember(&blocked, SIGUSR1));
         }
 }
 
