@@ -144,16 +144,13 @@ static __attribute__((noinline)) void close_sums(const struct at *s, enum addend
         close_sums(s, kind, left, list, all, n);                                                                       \
     }
 #define UP_TO_4(kind, name) SUMS(kind, name, 1) SUMS(kind, name, 2) SUMS(kind, name, 3) SUMS(kind, name, 4)
-#define UP_TO_8(kind, name)                                                                                            \
-    UP_TO_4(kind, name)                                                                                                \
-    SUMS(kind, name, 5) SUMS(kind, name, 6) SUMS(kind, name, 7) SUMS(kind, name, 8)
+#define FROM_5(kind, name) SUMS(kind, name, 5) SUMS(kind, name, 6) SUMS(kind, name, 7) SUMS(kind, name, 8)
 UP_TO_4(PAIRS, pairs) /* more pointers would not fit into registers */
-#if SIDE_LARGE
-UP_TO_8(SINGLES, singles)
-UP_TO_8(OUTER, outer)
-#else
 UP_TO_4(SINGLES, singles)
 UP_TO_4(OUTER, outer)
+#if SIDE_LARGE
+FROM_5(SINGLES, singles)
+FROM_5(OUTER, outer)
 #endif
 
 typedef void sums(const struct at *s, const double *left, const uint32_t *list);
