@@ -93,6 +93,13 @@ static int own_times_shared(fad_tape *t, size_t k, const fad_real *a, const fad_
     return 0;
 }
 
+static int of_another_tape(fad_tape *t, size_t k, const fad_real *a, const fad_real *x, fad_real *y, void *user)
+{
+    (void)t, (void)k, (void)a, (void)x;
+    *y = *(const fad_real *)user;
+    return 0;
+}
+
 static void terms_on_duals(void **state)
 {
     double da[] = {1, 0, 0}, dx[] = {0, 1, 0}, dy[2][3];
@@ -105,6 +112,10 @@ static void terms_on_duals(void **state)
     assert_int_equal(fad_dual_term(own_times_shared, 99, 1, &a, 2, x, 2, y, 3, NULL), 4);
     assert_int_equal(fad_dual_term(NULL, 0, 1, &a, 2, x, 2, y, 3, NULL), FAD_EINVAL);
     assert_int_equal(fad_dual_term(own_times_shared, 0, 1, NULL, 2, x, 2, y, 3, NULL), FAD_EINVAL);
+    fad_tape *other = fad_tape_create();
+    fad_real foreign = fad_input(other, 1);
+    assert_int_equal(fad_dual_term(of_another_tape, 0, 1, &a, 2, x, 1, y, 3, &foreign), FAD_EHANDLE);
+    assert_int_equal(fad_tape_destroy(other), 0);
     assert_true(y[0].value == -1 && dy[0][0] == 7);
 }
 
@@ -162,6 +173,27 @@ static void good_and_bad_gradients(void **state)
     }
 }
 
+/* A term that is defined at the parameters alone fails elsewhere: no difference is compared, and that is no error. */
+static int nowhere_else(fad_tape *t, size_t k, const fad_real *a, const fad_real *x, fad_real *y, void *user)
+{
+    (void)k, (void)x, (void)user;
+    *y = fad_square(t, a[0]);
+    return a[0].value == 3 ? 0 : 6;
+}
+
+static void terms_that_fail_nearby(void **state)
+{
+    const double a = 3;
+    struct fad_sum s = smooth_sum(&a, NULL);
+    struct fad_check worst;
+    (void)state;
+    s.shared_count = 1;
+    s.term = nowhere_else;
+    assert_int_equal(fad_sum_check(pool_with(2), &s, &worst), 0);
+    assert_true(worst.gradient == 6 * TERMS && worst.excess <= 1);
+    assert_string_equal(worst.against, "forward mode");
+}
+
 static void checks_that_fail(void **state)
 {
     const double a[PARAMETERS] = {0};
@@ -211,6 +243,25 @@ static int with_nan(fad_tape *t, size_t k, const fad_real *a, const fad_real *x,
         *y = fad_norm2(t, 2, b);
         break;
     }
+    case 6:
+        *y = fad_fma(t, v, 2, (double)NAN);
+        break;
+    case 7:
+        *y = fad_max(t, v, fad_log(t, fad_neg(t, v)));
+        break;
+    case 8:
+        *y = fad_add(t, v, fad_input(t, (double)NAN));
+        break;
+    case 9: { /* 2, 3: 0; 4, 5: their fma; 6: nobody's; 7, 8: roots, of which 5 gets +inf and 3 both infinities */
+        fad_real p = fad_sub(t, v, fad_value(t, v)), r = fad_sub(t, v, fad_value(t, v)), f = fad_fma(t, p, v, r);
+        (void)fad_cos(t, v);
+        fad_real of_r = fad_sqrt(t, r);
+        *y = fad_sub(t, fad_sqrt(t, f), of_r);
+        break;
+    }
+    case 10: /* both are fine, and the choice goes on through them */
+        *y = fad_log(t, fad_neg(t, fad_min(t, fad_max(t, v, *y), fad_fma(t, v, v, *y))));
+        break;
     default:
         break;
     }
@@ -262,6 +313,25 @@ static void the_first_nan(void **state)
         assert_int_equal(fad_sum_find_nan(pool, &s, &first), 0);
         assert_string_equal(first.operation, "norm2");
         assert_true(first.operand_count == 0 && first.position == 2);
+        c.kind = 6;
+        assert_int_equal(fad_sum_find_nan(pool, &s, &first), 0);
+        assert_string_equal(first.operation, "fma");
+        assert_true(first.operand_count == 3 && first.operands[1] == 2 && isnan(first.operands[2]));
+        c.kind = 7;
+        assert_int_equal(fad_sum_find_nan(pool, &s, &first), 0);
+        assert_string_equal(first.operation, "log");
+        c.kind = 8;
+        assert_int_equal(fad_sum_find_nan(pool, &s, &first), 0);
+        assert_string_equal(first.operation, "input");
+        assert_true(first.operand_count == 0 && first.position == 2);
+        c.kind = 9;
+        assert_int_equal(fad_sum_find_nan(pool, &s, &first), 0);
+        assert_string_equal(first.operation, "fma");
+        assert_true(first.index == 23 && first.derivative && first.position == 5);
+        c.kind = 10;
+        assert_int_equal(fad_sum_find_nan(pool, &s, &first), 0);
+        assert_string_equal(first.operation, "log");
+        assert_true(first.index == 23 && !first.derivative && first.operands[0] < 0);
     }
     c.kind = 0;
     s.terms = 90;
@@ -287,6 +357,7 @@ int main(void)
         cmocka_unit_test(terms_on_duals),
         cmocka_unit_test(good_and_bad_gradients),
         cmocka_unit_test(checks_that_fail),
+        cmocka_unit_test(terms_that_fail_nearby),
         cmocka_unit_test(the_first_nan),
     };
     return cmocka_run_group_tests(tests, NULL, end_pools);

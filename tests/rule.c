@@ -367,6 +367,13 @@ static int term_with_rule(fad_tape *t, size_t k, const fad_real *s, const fad_re
     return 0;
 }
 
+/* Fails everywhere else, so that there are no finite differences. */
+static int only_here(fad_tape *t, size_t k, const fad_real *s, const fad_real *x, fad_real *y, void *user)
+{
+    int rc = term_with_rule(t, k, s, x, y, user);
+    return s[0].value == 1 && s[1].value == -2 && s[2].value == 3 ? rc : 6;
+}
+
 /* Operations inside the terms of sums, and which failure of several is told. */
 static void rules_in_terms(void **state)
 {
@@ -395,6 +402,13 @@ static void rules_in_terms(void **state)
         assert_int_equal(fad_sum_gradient(pool, &s, o.value, o.shared, o.x), 0);
         assert_true(same_bits(&o, &expected, sizeof o));
     }
+    struct fad_check worst;
+    assert_int_equal(fad_sum_check(NULL, &s, &worst), 0);
+    assert_true(worst.forward && worst.excess <= 1);
+    s.term = only_here; /* the bound of forward mode knows of what goes through the rule */
+    assert_int_equal(fad_sum_check(NULL, &s, &worst), 0);
+    assert_string_equal(worst.against, "forward mode");
+    assert_true(worst.excess == 0 && worst.gradient != 0 && worst.bound >= (double)UNIT * fabs(worst.gradient));
 }
 
 /* The same for tangents. */
@@ -655,6 +669,12 @@ static void errors_of_whole_terms(void **state)
     f = (struct failing){N, N};
     assert_int_equal(fad_sum_gradient(NULL, &s, &v, g, NULL), 0);
     assert_true(v == N && g[0] == N && is_bits(g[1], 0));
+    struct fad_nan nan = {.index = 3};
+    v = g[0] = 42;
+    assert_int_equal(fad_sum_hvp(NULL, &s, shared, &v, NULL, g), FAD_EUNSUPPORTED);
+    assert_true(why.status == FAD_EUNSUPPORTED && why.reason && v == 42 && g[0] == 42);
+    assert_int_equal(fad_sum_find_nan(NULL, &s, &nan), FAD_EUNSUPPORTED);
+    assert_true(nan.index == 3);
 }
 
 /* ---- Memory ---- */

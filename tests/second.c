@@ -324,6 +324,8 @@ static void errors(void **state)
     assert_int_equal(fad_sum_hvp(NULL, NULL, v, &value, g, h), FAD_EINVAL);
     assert_int_equal(fad_sum_hessian(NULL, NULL, &value, g, h), FAD_EINVAL);
     assert_int_equal(fad_sum_jvp(NULL, NULL, v, NULL, &value, g), FAD_EINVAL);
+    assert_int_equal(fad_sum_jvp_many(NULL, &s, SIZE_MAX, v, NULL, &value, g), FAD_EOVERFLOW);
+    assert_int_equal(fad_sum_jvp_many(NULL, &s, SIZE_MAX / 8, v, NULL, &value, g), FAD_EOVERFLOW);
     assert_true(value == 3 && pattern_intact(g, sizeof g));
     assert_memory_equal(h, before, sizeof h);
     s.shared_count = 0; /* nothing to differentiate */

@@ -340,6 +340,82 @@ static void default_leaf(void **state)
     }
 }
 
+/* ---- What calls leave behind ---- */
+
+/* A long recording: operations, operands of operations on arrays. */
+static int long_term(fad_tape *t, size_t k, const fad_real *a, const fad_real *x, fad_real *y, void *user)
+{
+    enum { OPERANDS = 1000 };
+    const size_t *operations = user;
+    fad_real many[OPERANDS];
+    (void)k, (void)x;
+    *y = a[0];
+    for (size_t i = 0; i < *operations; i++)
+        *y = fad_add(t, *y, a[0]);
+    for (size_t i = 0; i < OPERANDS; i++)
+        many[i] = a[i % 2 * 2];
+    for (size_t i = 0; i < *operations / 300; i++)
+        *y = fad_add(t, *y, fad_sum_of(t, OPERANDS, many));
+    return 0;
+}
+
+/* Tapes wait for their next use, but not with any amount of memory: 64 MB for each array of a tape. */
+static void large_tapes_are_not_kept(void **state)
+{
+    size_t operations = 3000000, small = 10;
+    double a[3] = {1, 1, 1}, value, g[3], *x = calloc(3000000, sizeof *x);
+    struct fad_sum s = {.terms = 1, .term = long_term, .shared = a, .shared_count = 3, .user = &operations};
+    (void)state;
+    assert_non_null(x);
+    s.user = &small;
+    assert_int_equal(fad_sum_gradient(NULL, &s, &value, g, NULL), 0);
+    size_t before = heap_in_use();
+    s.user = &operations;
+    s.x = x; /* and own numbers, which lie in the tape's scratch memory */
+    s.x_count = 3000000;
+    assert_int_equal(fad_sum_gradient(NULL, &s, &value, g, NULL), 0);
+    assert_true(value == 1 + 3e6 + 1e7 && g[0] == 1 + 3e6 + 5e6 && g[1] == 0 && g[2] == 5e6);
+    /* the nodes alone had 72 MB, their operands 80, the scratch memory 48 */
+    if (heap_in_use() > before + ((size_t)1 << 20))
+        fail_msg("%zu bytes, then %zu", before, heap_in_use());
+    free(x);
+}
+
+struct levels {
+    unsigned left;
+};
+
+/* A sum of a sum of a sum ..., each with a tape and a store. */
+static int level(fad_tape *t, size_t k, const fad_real *a, const fad_real *x, fad_real *y, void *user)
+{
+    const struct levels *l = user;
+    struct levels below = {l->left - 1};
+    double at = fad_value(t, a[0]), value = 1, gradient = 0;
+    struct fad_sum s = {.terms = 1, .term = level, .shared = &at, .shared_count = 1, .user = &below};
+    (void)k, (void)x;
+    int rc = l->left ? fad_sum_gradient(NULL, &s, &value, &gradient, NULL) : 0;
+    *y = fad_mul(t, a[0], value);
+    return rc;
+}
+
+/* More sums inside each other than tapes are kept: those for which there is no place are freed. */
+static void many_tapes_are_not_kept(void **state)
+{
+    double a = 1, value, g;
+    struct levels l = {40};
+    struct fad_sum s = {.terms = 1, .term = level, .shared = &a, .shared_count = 1, .user = &l};
+    size_t before = 0;
+    (void)state;
+    for (unsigned i = 0; i < 20; i++) {
+        assert_int_equal(fad_sum_gradient(NULL, &s, &value, &g, NULL), 0);
+        assert_true(value == 1 && g == 1);
+        if (i == 2)
+            before = heap_in_use();
+    }
+    /* more than 20 tapes of some 50 kB a run would stay otherwise; aligned blocks make a difference of some bytes */
+    assert_true(heap_in_use() <= before + 50000);
+}
+
 static int end_pools(void **state)
 {
     (void)state;
@@ -352,6 +428,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_shapes), cmocka_unit_test(touched), cmocka_unit_test(nothing),
         cmocka_unit_test(results_that_are_inputs), cmocka_unit_test(default_leaf),
+        cmocka_unit_test(large_tapes_are_not_kept), cmocka_unit_test(many_tapes_are_not_kept),
     };
     return cmocka_run_group_tests(tests, NULL, end_pools);
 }
