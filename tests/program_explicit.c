@@ -86,6 +86,58 @@ static void even_terms_are_taken(void **state)
     }
 }
 
+/* ---- Terms whose code has what small ones do not need ---- */
+
+enum { WIDE = 12 };
+
+/* Many products with the same factor. */
+static int wide(fad_tape *t, size_t k, const fad_real *a, const fad_real *x, fad_real *y, void *user)
+{
+    (void)k, (void)user;
+    *y = fad_square(t, fad_dot(t, WIDE, a, x));
+    return 0;
+}
+
+/* What is cheap is needed again long after it was first. */
+static int long_way(fad_tape *t, size_t k, const fad_real *a, const fad_real *x, fad_real *y, void *user)
+{
+    fad_real sum = fad_add(t, x[0], a[0]), product = fad_mul(t, x[1], a[1]), s = fad_mul(t, sum, product);
+    (void)k, (void)user;
+    for (size_t i = 0; i < 300; i++)
+        s = fad_abs(t, fad_sub(t, s, fad_mul(t, x[i % WIDE], a[(i + i / WIDE) % WIDE])));
+    *y = fad_fma(t, s, sum, product);
+    return 0;
+}
+
+/* Small whole numbers: whatever the order, sums are exact. */
+static void wide_and_long_terms(void **state)
+{
+    enum { ELEMENTS = 300 };
+    static fad_term *const terms[] = {wide, long_way};
+    static double x[ELEMENTS * WIDE], own[ELEMENTS * WIDE], own_taped[ELEMENTS * WIDE];
+    double a[WIDE], direction[WIDE], got[1 + 2 * WIDE], taped[1 + 2 * WIDE];
+    (void)state;
+    for (size_t j = 0; j < WIDE; j++) {
+        a[j] = (double)(j % 5) - 2;
+        direction[j] = (double)(j % 3);
+    }
+    for (size_t i = 0; i < ELEMENTS * WIDE; i++)
+        x[i] = (double)(i * 7 % 11) - 5;
+    for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) {
+        struct fad_sum s = {.terms = ELEMENTS, .term = terms[i], .shared = a, .shared_count = WIDE, .x = x, .x_count = WIDE};
+        fad_program *p = NULL;
+        assert_int_equal(fad_sum_gradient(NULL, &s, taped, taped + 1, own_taped), 0);
+        assert_int_equal(fad_sum_hvp(NULL, &s, direction, NULL, NULL, taped + 1 + WIDE), 0);
+        assert_int_equal(fad_program_create(&p, &s), 0);
+        s.program = p;
+        assert_int_equal(fad_sum_gradient(pool_with(2), &s, got, got + 1, own), 0);
+        assert_int_equal(fad_sum_hvp(pool_with(2), &s, direction, NULL, NULL, got + 1 + WIDE), 0);
+        assert_true(same_bits(got, taped, sizeof got) && same_bits(own, own_taped, sizeof own));
+        assert_true(taped[0] != 0 && taped[1] != 0 && taped[1 + WIDE] != 0);
+        assert_int_equal(fad_program_destroy(p), 0);
+    }
+}
+
 static void changed_data_are_noticed(void **state)
 {
     double factor = 2;
@@ -147,8 +199,9 @@ static void other_descriptions_are_refused(void **state)
     const struct fad_sum good = u.s;
     fad_program *p = program_for(&u);
     (void)state;
-    for (int way = 0; way < 4; way++) {
+    for (int way = 0; way < 5; way++) {
         static double more[UNEVEN_SHARED + 1] = {1, 2, 3, 4};
+        static const uint32_t touch[N * 2];
         double value, shared[2 * (UNEVEN_SHARED + 1)];
         struct fad_sum s = good;
         s.program = p;
@@ -157,6 +210,8 @@ static void other_descriptions_are_refused(void **state)
         s.x_count -= way == 1;
         s.y_count = way == 2 ? 2 : 0;
         s.term = way == 3 ? even_terms[2].term : s.term;
+        s.touch = way == 4 ? touch : NULL;
+        s.touch_count = way == 4 ? 2 : 0;
         pattern_fill(&value, sizeof value);
         pattern_fill(shared, sizeof shared);
         int rc = fad_sum_gradient(NULL, &s, way == 2 ? NULL : &value, shared, NULL);
@@ -300,6 +355,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(uneven_terms_are_refused), cmocka_unit_test(even_terms_are_taken),
+        cmocka_unit_test(wide_and_long_terms),
         cmocka_unit_test(changed_data_are_noticed), cmocka_unit_test(changed_branches_are_noticed),
         cmocka_unit_test(other_descriptions_are_refused),
         cmocka_unit_test(terms_are_run_rarely),     cmocka_unit_test(threads_share_a_program),
