@@ -26,6 +26,7 @@
     X(sleep_decided)   /* after the last look, before the wait */ \
     X(search_ended)    /* after [P3], before the look that follows */ \
     X(wake_decided)    /* pending is set, before [P5] */ \
+    X(guest_seen)      /* a slot was seen free, before [G1] */ \
     X(guest_taken)     /* after [G1], before the slot is counted */ \
     X(guest_returning) /* before [G2] */ \
     X(stock_take)      /* an object was seen, before the exchange */ \

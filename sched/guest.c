@@ -20,7 +20,10 @@ struct fadi_worker *fadi_guest_take(struct fadi_core *core)
         struct fadi_worker *w = &core->worker[at];
         uint32_t free_slot = 0;
         /* relaxed: only whether to try */
-        if (FAD_LOAD(&w->busy, FAD_RELAXED) == 0 && FADI_CAS(&w->busy, &free_slot, 1, FADI_GUEST_TAKE)) { /* [G1] */
+        if (FAD_LOAD(&w->busy, FAD_RELAXED))
+            continue;
+        FADI_POINT(guest_seen);
+        if (FADI_CAS(&w->busy, &free_slot, 1, FADI_GUEST_TAKE)) { /* [G1] */
             last_guest = (last_guest + i) % FADI_GUESTS;
             FADI_POINT(guest_taken);
             note_used(core, at + 1);
