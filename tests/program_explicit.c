@@ -88,7 +88,7 @@ static void even_terms_are_taken(void **state)
 
 /* ---- Terms whose code has what small ones do not need ---- */
 
-enum { WIDE = 12 };
+enum { WIDE = 72 };
 
 /* Many products with the same factor. */
 static int wide(fad_tape *t, size_t k, const fad_real *a, const fad_real *x, fad_real *y, void *user)
@@ -329,6 +329,7 @@ static void misuse(void **state)
     fad_program *untouched = (fad_program *)&u, *p = untouched;
     (void)state;
     assert_int_equal(fad_program_destroy(NULL), 0);
+    u.s.shared = u.parameters;
     assert_int_equal(fad_program_create(NULL, &u.s), FAD_EINVAL);
     assert_int_equal(fad_program_create(&p, NULL), FAD_EINVAL);
     u.s.shared = NULL;
@@ -344,6 +345,74 @@ static void misuse(void **state)
     uneven_end(&u);
 }
 
+/* What a term does not own is found while it is recorded for a program, wherever it goes in. */
+static int with_foreign(fad_tape *t, size_t k, const fad_real *a, const fad_real *x, fad_real *y, void *user)
+{
+    const fad_real *foreign = user;
+    (void)k;
+    *y = fad_mul(t, a[0], x[0]);
+    switch ((int)a[1].value) {
+    case 0:
+        *y = *foreign;
+        break;
+    case 1:
+        *y = fad_mul(t, *y, fad_value(t, *foreign));
+        break;
+    case 2:
+        *y = fad_select(t, fad_lt(t, *foreign, 1), *y, x[0]);
+        break;
+    case 3:
+        *y = fad_select(t, fad_lt(t, x[0], 1), *y, *foreign);
+        break;
+    default:
+        *y = fad_add(t, *y, *foreign);
+    }
+    return 0;
+}
+
+static void foreign_handles(void **state)
+{
+    struct uneven_sum u = uneven_sum(&even_terms[0], N);
+    fad_tape *other = fad_tape_create();
+    fad_real foreign = fad_input(other, 1);
+    fad_program *untouched = (fad_program *)&u, *p = untouched;
+    (void)state;
+    u.s.shared = u.parameters;
+    u.s.term = with_foreign;
+    u.s.user = &foreign;
+    for (int way = 0; way < 5; way++) {
+        u.parameters[1] = way;
+        assert_int_equal(fad_program_create(&p, &u.s), FAD_EHANDLE);
+        assert_ptr_equal(p, untouched);
+    }
+    assert_int_equal(fad_tape_destroy(other), 0);
+    uneven_end(&u);
+}
+
+/* Operations on nothing, and inputs that nobody asks for, are constants. */
+static int of_nothing(fad_tape *t, size_t k, const fad_real *a, const fad_real *x, fad_real *y, void *user)
+{
+    fad_real none = fad_add(t, fad_dot(t, 0, NULL, NULL), fad_exp(t, fad_logsumexp(t, 0, NULL)));
+    (void)k, (void)user;
+    *y = fad_add(t, fad_mul(t, a[0], x[0]), fad_add(t, none, fad_mul(t, fad_input(t, 3), x[1])));
+    return 0;
+}
+
+static void empty_operations(void **state)
+{
+    struct uneven_sum e = uneven_sum(&even_terms[0], N), u = uneven_sum(&even_terms[0], N);
+    (void)state;
+    e.s.term = u.s.term = of_nothing;
+    fad_program *p = program_for(&u);
+    u.s.program = p;
+    assert_int_equal(uneven_gradient(&e, NULL), 0);
+    assert_int_equal(uneven_gradient(&u, pool_with(2)), 0);
+    assert_true(uneven_equal(&u, &e));
+    assert_int_equal(fad_program_destroy(p), 0);
+    uneven_end(&e);
+    uneven_end(&u);
+}
+
 static int end_pools(void **state)
 {
     (void)state;
@@ -355,7 +424,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(uneven_terms_are_refused), cmocka_unit_test(even_terms_are_taken),
-        cmocka_unit_test(wide_and_long_terms),
+        cmocka_unit_test(wide_and_long_terms), cmocka_unit_test(foreign_handles), cmocka_unit_test(empty_operations),
         cmocka_unit_test(changed_data_are_noticed), cmocka_unit_test(changed_branches_are_noticed),
         cmocka_unit_test(other_descriptions_are_refused),
         cmocka_unit_test(terms_are_run_rarely),     cmocka_unit_test(threads_share_a_program),

@@ -301,16 +301,16 @@ static void small_terms_of_logsumexp(void **state)
 
 static void no_elements(void **state)
 {
-    double id[] = {4, 5}, y[11];
+    double id[] = {4, 5}, y[12];
     struct fad_part parts[] = {{.kind = FAD_PART_SUM}, {.kind = FAD_PART_PRODUCT}, {.kind = FAD_PART_MAX}, {.kind = FAD_PART_MIN},
         {.kind = FAD_PART_ARGMAX}, {.kind = FAD_PART_LOGSUMEXP}, {.kind = FAD_PART_MEAN_VARIANCE},
-        {.width = 2, .combine = moments, .identity = id}, {.width = 1, .combine = multiply}};
+        {.width = 2, .combine = moments, .identity = id}, {.width = 1, .combine = multiply}, {.kind = FAD_PART_ARGMIN}};
     struct fad_reduce r = {.of = {.x_count = 3}, .parts = parts, .part_count = COUNT(parts)};
     (void)state;
-    assert_int_equal(fad_reduce_results(&r), 11);
+    assert_int_equal(fad_reduce_results(&r), 12);
     assert_int_equal(fad_reduce_gradient(NULL, &r, NULL, y, NULL, NULL), 0);
     assert_true(y[0] == 0 && y[1] == 1 && y[2] == -INFINITY && y[3] == INFINITY && y[4] == -1 && y[5] == -INFINITY);
-    assert_true(isnan(y[6]) && isnan(y[7]) && y[8] == 4 && y[9] == 5 && y[10] == 0);
+    assert_true(isnan(y[6]) && isnan(y[7]) && y[8] == 4 && y[9] == 5 && y[10] == 0 && y[11] == -1);
 }
 
 /* ---- All at once: terms, shared parameters, several parts, finish ---- */
