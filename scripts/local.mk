@@ -13,7 +13,7 @@ script_tests += scripts/check-readme
 TESTS += $(script_tests)
 EXTRA_DIST += $(script_tests) scripts/common.sh scripts/mutate.awk scripts/run-test scripts/run-stress scripts/skip
 # by hand; none of the tests
-EXTRA_DIST += scripts/check-arm64 scripts/arm64-boot scripts/coverage
+EXTRA_DIST += scripts/check-arm64 scripts/arm64-boot scripts/coverage scripts/coverage.justified
 
 LOG_COMPILER = $(SHELL) $(srcdir)/scripts/run-test
 # PKG_CONFIG_LIBDIR only where it was given: an empty one means no directory at all.
