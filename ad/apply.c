@@ -188,8 +188,8 @@ static double collect(struct fadi_outer *j, const struct fadi_call *c, const voi
             fadi_outer_add_x(j, c, at, x);
         return c->term_values[r];
     }
-    if (c->wants_shared && total->shared) {
-        fadi_acc_read(total->shared, o * (c->base / FADI_PAGE), width, results->shared);
+    if (c->wants_shared && (total->shared || c->beside)) {
+        fadi_read_shared(c, total, o, results->shared);
         fadi_outer_add_shared(j, c, results->shared);
     }
     for (size_t k = c->first; c->wants_x && k < c->first + c->n; k++)

@@ -36,7 +36,7 @@ struct fadi_call {
     const struct fad_sum *s;
     size_t n, first, leaf;
     size_t y_count;
-    size_t values; /* doubles in the fold's accumulator: y_count, and what else is summed up with the values */
+    size_t values; /* doubles in the fold's total: y_count, and what else is summed up with the values */
     size_t rows;   /* rows of adjoints on a tape: y_count, and one for each output and direction in second order */
     const char *reason; /* static; why the description was refused */
 
@@ -50,6 +50,7 @@ struct fadi_call {
     size_t base;                /* first local id; pages of one output are base / FADI_PAGE */
     size_t lines;               /* that hold shared parameters, in a row */
     bool marks;                 /* sweeps note the lines that they touch */
+    bool beside;                /* the shared gradient is short: it is summed up beside the values, not in accumulators */
     struct fadi_store *store;
 
     size_t x_total;   /* entries of one output's x gradient, as it is built aside */
@@ -161,14 +162,21 @@ void fadi_load_x(const struct fadi_call *c, const struct fadi_span *x, uint64_t 
 int fadi_gather(const struct fadi_call *c, size_t k, const fad_real *shared, fad_real *to);
 /** A tape that is laid out for the call, or NULL; fadi_keep_tape_back when the leaf ends. begin: the leaf's first element. */
 int fadi_open_tape(struct fadi_call *c, size_t begin, struct fadi_tape **tape);
-/** What a leaf's sweeps have left with the shared parameters goes to the accumulator, after a failure too: the next user of
- * the tape needs zeros. */
+/** What a leaf's sweeps have left with the shared parameters goes to the total, after a failure too: the next user of the
+ * tape needs zeros. */
 int fadi_move_shared(const struct fadi_call *c, const struct fadi_tape *t, struct fadi_total *total);
 /** The fold of a call of that kind; the total has c->values values. */
 int fadi_call_fold(fad_pool *pool, struct fadi_call *c, fad_leaf *leaf, struct fadi_total *total);
 /** Empties the total's accumulator and gives it back. */
 void fadi_call_release(struct fadi_call *c, const struct fadi_total *total);
-/** The shared gradient (all rows of it), canonical, to the user. */
+/** Where a short shared gradient of output o is in the total; c->beside. */
+static inline double *fadi_beside(const struct fadi_call *c, struct fadi_total *total, size_t o)
+{
+    return total->value + c->y_count + o * c->s->shared_count;
+}
+/** Row o of the shared gradient, canonical. */
+void fadi_read_shared(const struct fadi_call *c, const struct fadi_total *total, size_t o, double *gradient);
+/** All rows of it. */
 void fadi_deliver_shared(const struct fadi_call *c, const struct fadi_total *total, double *gradient);
 
 /** Tapes and stores: kept from call to call. NULL without memory. */

@@ -1,19 +1,24 @@
-/** @file ruled.c  Elements one after the other by the user's rule: values and derivatives without a recording. A tape is used
- * all the same, for its adjoints of the shared parameters and its scratch memory. */
+/** @file ruled.c  Elements one after the other by the user's rule: values and derivatives without a recording. Only where
+ * there is much, a tape is used all the same: for its adjoints of the shared parameters and its scratch memory. */
 #include <string.h>
 
 #include "ad/call.h"
+
+/* Doubles of an element's scratch that need no tape. */
+#define ROOM 64u
 
 /* What a worker uses for the elements of one leaf. */
 struct work {
     struct fadi_call *c;
     const struct fad_term_rule *rule;
-    struct fadi_tape *t;
+    struct fadi_tape *t; /* or NULL */
     struct fadi_span x;
     struct fad_element e;
     bool wants_x; /* of this element */
-    double *y, *y_adjoint, *gathered, *gathered_adjoint; /* in the tape's scratch, as e.saved and given numbers */
-    double *x_tangent; /* the same: room for those of an element with fixed components */
+    double *y, *y_adjoint, *gathered, *gathered_adjoint; /* in the scratch, as e.saved and given numbers */
+    double *copy;  /* the same: of values of an outer tape, or of tangents of an element with fixed components */
+    size_t copied; /* numbers that it has room for */
+    double room[ROOM];
 };
 
 static bool wants_x(const struct fadi_call *c, size_t k)
@@ -22,27 +27,58 @@ static bool wants_x(const struct fadi_call *c, size_t k)
     return c->wants_x && !c->x_overlaps && (c->x_given || !c->s->x_blocks || c->s->x_blocks[k].gradient);
 }
 
-/* Parts of the scratch memory, whose contents do not outlive the element. */
-static int lay_out(struct work *w)
+/* For count doubles. Two fit into a handle, which is what a tape counts its scratch in. */
+static int find_scratch(struct work *w, size_t k, size_t count, double **scratch)
 {
-    const struct fad_sum *s = w->c->s;
-    size_t touched = s->touch_count, copied = w->x.given || (w->c->x_seeded && s->x_fixed) ? w->x.count : 0, count;
-    if (__builtin_mul_overflow(w->c->y_count + touched, 2, &count) ||
+    *scratch = w->room;
+    if (count <= ROOM)
+        return FAD_OK;
+    int rc = w->t ? FAD_OK : fadi_open_tape(w->c, k, &w->t);
+    rc = rc ? rc : fadi_tape_reserve_scratch(w->t, count / 2 + 1);
+    if (!rc)
+        *scratch = (double *)(void *)w->t->scratch;
+    return rc;
+}
+
+/* Parts of the scratch memory, whose contents do not outlive the element. copied: room for so many of its own numbers. */
+static int lay_out(struct work *w, size_t k, size_t copied)
+{
+    const struct fadi_call *c = w->c;
+    size_t touched = c->s->touch_count, count;
+    if (__builtin_mul_overflow(c->y_count + touched, 2, &count) ||
         __builtin_add_overflow(count, w->rule->saved, &count) || __builtin_add_overflow(count, copied, &count))
         return FAD_EOVERFLOW;
-    int rc = fadi_tape_reserve_scratch(w->t, count / 2 + 1);
+    int rc = find_scratch(w, k, count, &w->e.saved);
     if (rc)
         return rc;
-    w->e.saved = (double *)(void *)w->t->scratch;
     w->y = w->e.saved + w->rule->saved;
-    w->y_adjoint = w->y + w->c->y_count;
-    w->gathered = w->y_adjoint + w->c->y_count;
+    w->y_adjoint = w->y + c->y_count;
+    w->gathered = w->y_adjoint + c->y_count;
     w->gathered_adjoint = w->gathered + touched;
-    double *copy = w->gathered_adjoint + touched;
-    for (size_t j = 0; w->x.given && j < copied; j++)
-        copy[j] = w->x.given[j].value;
-    w->e.x = w->x.given ? copy : w->x.data;
-    w->x_tangent = copy; /* tangents are of plain numbers, so only one of the two is there */
+    w->copy = w->gathered_adjoint + touched;
+    w->copied = copied;
+    for (size_t o = 0; o < c->y_count; o++)
+        w->y_adjoint[o] = 0.0;
+    return FAD_OK;
+}
+
+/* Where e.x is, which for values of an outer tape is a copy. */
+static int find_x(struct work *w, size_t k)
+{
+    const struct fadi_call *c = w->c;
+    int rc = fadi_locate(c, k, &w->x);
+    size_t copied = w->x.given || (c->x_seeded && c->s->x_fixed) ? w->x.count : 0;
+    if (!rc && (!w->y || copied > w->copied))
+        rc = lay_out(w, k, copied);
+    if (rc)
+        return rc;
+    w->e.x = w->x.data;
+    w->e.x_count = w->x.count;
+    if (!w->x.given)
+        return FAD_OK;
+    w->e.x = w->copy;
+    for (size_t j = 0; j < w->x.count; j++)
+        w->copy[j] = w->x.given[j].value;
     return FAD_OK;
 }
 
@@ -62,17 +98,13 @@ static int gather(const struct work *w, size_t k)
 static int prepare(struct work *w, size_t k)
 {
     const struct fadi_call *c = w->c;
-    int rc = fadi_locate(c, k, &w->x);
-    rc = rc ? rc : lay_out(w);
-    rc = rc ? rc : gather(w, k);
+    int rc = find_x(w, k);
+    rc = rc || !c->s->touch_count ? rc : gather(w, k);
     w->wants_x = wants_x(c, k);
     w->e.k = k;
     w->e.shared = c->s->touch_count ? w->gathered : c->plain_shared;
-    w->e.x_count = w->x.count;
-    for (size_t o = 0; o < c->y_count && !rc; o++) {
+    for (size_t o = 0; o < c->y_count && !rc; o++)
         w->y[o] = (double)NAN; /* not 0: a rule that forgets one must not go unnoticed */
-        w->y_adjoint[o] = 0.0;
-    }
     return rc;
 }
 
@@ -133,10 +165,21 @@ static void clear_fixed(const struct fadi_call *c, double *shared)
                 shared[j] = 0.0;
 }
 
-static int open_work(struct work *w, struct fadi_call *c, size_t begin)
+/* rows: a tape for adjoints or tangents of the shared parameters. Without FAD_OK nothing is to be closed. */
+static int open_work(struct work *w, struct fadi_call *c, size_t begin, bool rows)
 {
-    *w = (struct work){.c = c, .rule = c->s->rule, .e.user = c->s->user};
-    return fadi_open_tape(c, begin, &w->t);
+    w->c = c;
+    w->rule = c->s->rule;
+    w->t = NULL;
+    w->y = NULL; /* nothing is laid out */
+    w->e.user = c->s->user;
+    return rows ? fadi_open_tape(c, begin, &w->t) : FAD_OK;
+}
+
+static void close_work(struct work *w)
+{
+    if (w->t)
+        fadi_keep_tape_back(w->t);
 }
 
 /* ---- Sums ---- */
@@ -153,7 +196,7 @@ static int sum_element(struct work *w, size_t k, struct fadi_total *a)
     for (size_t o = 0; o < c->y_count && !rc; o++) {
         a->value[o] += w->y[o];
         if (c->records)
-            rc = differentiate(w, k, o, c->wants_shared ? row_of(w, o) : NULL,
+            rc = differentiate(w, k, o, !c->wants_shared ? NULL : c->beside ? fadi_beside(c, a, o) : row_of(w, o),
                                c->marks ? w->t->touched + o * w->t->row / FADI_LINE : NULL);
     }
     return rc;
@@ -163,6 +206,10 @@ static int sum_element(struct work *w, size_t k, struct fadi_total *a)
 static int move_shared(const struct work *w, struct fadi_total *a)
 {
     const struct fadi_call *c = w->c;
+    for (size_t o = 0; c->beside && o < c->y_count; o++)
+        clear_fixed(c, fadi_beside(c, a, o));
+    if (c->beside)
+        return FAD_OK;
     for (size_t o = 0; o < c->y_count; o++) {
         clear_fixed(c, row_of(w, o));
         if (c->marks && !c->s->touch_count)
@@ -174,7 +221,8 @@ static int move_shared(const struct work *w, struct fadi_total *a)
 int fadi_ruled_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed)
 {
     struct work w;
-    int rc = open_work(&w, call, begin), moved = FAD_OK;
+    struct fadi_call *c = call;
+    int rc = open_work(&w, c, begin, c->wants_shared && !c->beside), moved = FAD_OK;
     for (size_t k = begin; k < end && !rc; k++) {
         rc = evaluate(&w, k);
         if (!rc)
@@ -182,10 +230,9 @@ int fadi_ruled_leaf(size_t begin, size_t end, void *total, void *call, size_t *f
         if (rc)
             *failed = k;
     }
-    if (w.t && w.c->wants_shared)
+    if (c->wants_shared && (w.t || c->beside))
         moved = move_shared(&w, total);
-    if (w.t)
-        fadi_keep_tape_back(w.t);
+    close_work(&w);
     return rc ? rc : fadi_call_own(w.c, begin, moved);
 }
 
@@ -215,7 +262,7 @@ static int keep_term(struct work *w, size_t k)
 int fadi_ruled_terms(size_t begin, size_t end, void *call, size_t *failed)
 {
     struct work w;
-    int rc = open_work(&w, call, begin);
+    int rc = open_work(&w, call, begin, false);
     for (size_t k = begin; k < end && !rc; k++) {
         rc = evaluate(&w, k);
         if (!rc)
@@ -223,8 +270,7 @@ int fadi_ruled_terms(size_t begin, size_t end, void *call, size_t *failed)
         if (rc)
             *failed = k;
     }
-    if (w.t)
-        fadi_keep_tape_back(w.t);
+    close_work(&w);
     return rc;
 }
 
@@ -238,8 +284,8 @@ static const double *tangent_of_x(const struct work *w, const struct fadi_jvp *j
         return NULL;
     const double *given = j->x_tangents + d * j->x_apart + fadi_place_of(w->c, w->e.k);
     for (size_t i = 0; fixed && i < w->x.count; i++)
-        w->x_tangent[i] = fixed[i] ? 0.0 : given[i];
-    return fixed ? w->x_tangent : given;
+        w->copy[i] = fixed[i] ? 0.0 : given[i];
+    return fixed ? w->copy : given;
 }
 
 static const double *tangent_of_shared(const struct work *w, size_t d)
@@ -286,7 +332,7 @@ int fadi_ruled_jvp(size_t begin, size_t end, void *total, void *call, size_t *fa
     struct fadi_jvp *j = call;
     struct fadi_total *sum = total;
     struct work w;
-    int rc = open_work(&w, &j->c, begin);
+    int rc = open_work(&w, &j->c, begin, true);
     if (!rc)
         seed_shared(&w, j);
     for (size_t k = begin; k < end && !rc; k++) {
@@ -296,9 +342,8 @@ int fadi_ruled_jvp(size_t begin, size_t end, void *total, void *call, size_t *fa
         if (rc)
             *failed = k;
     }
-    if (w.t) {
+    if (w.t)
         fadi_jvp_clear(j, w.t, j->c.base);
-        fadi_keep_tape_back(w.t);
-    }
+    close_work(&w);
     return rc;
 }

@@ -7,8 +7,8 @@
 
 /* With at most so many shared parameters all lines count as touched: noting them would cost more than moving them. */
 #define MARKS_FROM 1024u
-/* Totals up to this size are on the stack. */
-#define SMALL_VALUES 8u
+/* Totals up to this size are on the stack; shared gradients that fit into one as well are summed up in it. */
+#define SMALL_VALUES 64u
 
 static const char *reason_of(int status)
 {
@@ -94,7 +94,7 @@ int fadi_call_prepare(struct fadi_call *c, bool wants_shared, bool wants_x)
     c->store = fadi_keep_store();
     if (!c->store)
         return FAD_ENOMEM;
-    fadi_accs_start(&c->store->accs, c->wants_shared ? c->rows * (c->base / FADI_PAGE) : 0);
+    fadi_accs_start(&c->store->accs, c->wants_shared && !c->beside ? c->rows * (c->base / FADI_PAGE) : 0);
     int rc = make_shared(c);
     return rc || !(wants_x || (c->x_given && c->s->x_blocks)) ? rc : fadi_prepare_x(c);
 }
@@ -131,15 +131,20 @@ void fadi_call_release(struct fadi_call *c, const struct fadi_total *total)
     }
 }
 
-void fadi_deliver_shared(const struct fadi_call *c, const struct fadi_total *total, double *gradient)
+void fadi_read_shared(const struct fadi_call *c, const struct fadi_total *total, size_t o, double *gradient)
 {
     size_t count = c->s->shared_count;
+    if (total->shared)
+        fadi_acc_read(total->shared, o * (c->base / FADI_PAGE), count, gradient);
+    else
+        for (size_t j = 0; j < count; j++)
+            gradient[j] = c->beside ? fadi_canonical(total->value[c->y_count + o * count + j]) : 0.0;
+}
+
+void fadi_deliver_shared(const struct fadi_call *c, const struct fadi_total *total, double *gradient)
+{
     for (size_t o = 0; o < c->rows; o++)
-        if (total->shared)
-            fadi_acc_read(total->shared, o * (c->base / FADI_PAGE), count, gradient + o * count);
-        else
-            for (size_t j = 0; j < count; j++)
-                gradient[o * count + j] = 0.0;
+        fadi_read_shared(c, total, o, gradient + o * c->s->shared_count);
 }
 
 int fadi_call_sum(fad_pool *pool, struct fadi_call *c, bool wants_shared, bool wants_x, fadi_use *use, void *arg)
@@ -149,8 +154,11 @@ int fadi_call_sum(fad_pool *pool, struct fadi_call *c, bool wants_shared, bool w
         double room[SMALL_VALUES + sizeof(struct fadi_total) / sizeof(double)];
     } small;
     struct fadi_total *total = &small.total, *large = NULL;
-    if (c->y_count > SMALL_VALUES) {
-        total = large = malloc(sizeof *large + c->y_count * sizeof(double));
+    size_t all = c->y_count * (1 + (wants_shared ? c->s->shared_count : 0));
+    c->beside = wants_shared && all <= SMALL_VALUES;
+    c->values = c->beside ? all : c->y_count;
+    if (c->values > SMALL_VALUES) {
+        total = large = malloc(sizeof *large + c->values * sizeof(double));
         if (!large)
             return fadi_call_fail(c, FAD_ENOMEM);
     }

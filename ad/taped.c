@@ -212,9 +212,23 @@ static int sum_element(const struct fadi_work *w, size_t k, struct fadi_total *a
     return rc;
 }
 
+static void move_beside(const struct fadi_call *c, double *restrict row, double *restrict to)
+{
+    row++; /* the id that is nobody's */
+    for (size_t j = 0; j < c->s->shared_count; j++) {
+        to[j] += row[j];
+        row[j] = 0.0;
+    }
+}
+
 int fadi_move_shared(const struct fadi_call *c, const struct fadi_tape *t, struct fadi_total *a)
 {
     int rc = FAD_OK;
+    if (c->beside) {
+        for (size_t o = 0; o < c->rows; o++)
+            move_beside(c, fadi_row_of(t, o), fadi_beside(c, a, o));
+        return FAD_OK;
+    }
     if (!a->shared)
         a->shared = fadi_acc_take(&c->store->accs);
     for (size_t o = 0; o < c->rows; o++) {
