@@ -56,12 +56,13 @@ libad_la_SOURCES += ad/program/program.c
 libad_la_SOURCES += ad/program/reverse.c
 libad_la_SOURCES += ad/program/run.c
 libad_la_SOURCES += ad/program/scalars.c
+libad_la_SOURCES += ad/program/rows.c
 libad_la_SOURCES += ad/program/select.c
 libad_la_SOURCES += ad/program/slots.c
 libad_la_SOURCES += ad/program/sums.c
 libad_la_SOURCES += ad/program/uniform.c
 libad_la_SOURCES += ad/program/value.c
-libad_la_SOURCES += ad/program/columns.h ad/program/build.h ad/program/capture.h ad/program/code.h ad/program/graph.h ad/program/lanes.h ad/program/lower.h ad/program/part.h ad/program/program.h ad/program/run.h ad/program/sums.h
+libad_la_SOURCES += ad/program/columns.h ad/program/build.h ad/program/capture.h ad/program/code.h ad/program/graph.h ad/program/lanes.h ad/program/lower.h ad/program/part.h ad/program/program.h ad/program/replay.h ad/program/replay_rows.h ad/program/replay_sums.h ad/program/run.h ad/program/sums.h
 
 # One executor, compiled for each width of vectors; ad/program/choose.c asks the processor.
 noinst_LTLIBRARIES += libreplay_generic.la

@@ -21,12 +21,12 @@ double fadi_log1pexp_both(double x, double *partial)
 {
     double e = fadi_exp(-fabs(x)); /* in [0, 1]: neither overflow nor cancellation below */
     *partial = (x < 0.0 ? e : 1.0) / (1.0 + e);
-    return (x > 0.0 ? x : 0.0) + fadi_log1p(e);
+    return (x > 0.0 ? x : 0.0) + fadi_log1p_unit(e);
 }
 
 double fadi_log1pexp(double x)
 {
-    return (x > 0.0 ? x : 0.0) + fadi_log1p(fadi_exp(-fabs(x)));
+    return (x > 0.0 ? x : 0.0) + fadi_log1p_unit(fadi_exp(-fabs(x)));
 }
 
 double fadi_logistic(double x)

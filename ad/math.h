@@ -63,6 +63,14 @@ static inline double fadi_log1p(double x)
     return x > 0x1p1000 ? fadi_log(x) : fadi_log1p_raw(x);
 }
 
+/** log(1 + e) for e in [0, 1], within 1.5 ulp: the logarithm of the rounded sum, and what rounding took away times the
+ * derivative, for which 1 - e / 2 is close enough to 1 / (1 + e). Half the time of fadi_log1p. */
+static inline double fadi_log1p_unit(double e)
+{
+    double u = 1.0 + e;
+    return fadi_log(u) + (e - (u - 1.0)) * (1.0 - 0.5 * e);
+}
+
 /** e^|x| / 2 for |x| > 709, where e^|x| may overflow and the half of it does not; within 3 ulp. */
 static inline double fadi_half_exp(double x)
 {

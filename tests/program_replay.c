@@ -261,12 +261,92 @@ static void chains_are_their_links(void **state)
                             check_chain(executors + e, kind, how, n, c % SLOTS, counts[c]);
 }
 
+/* ---- Rows ---- */
+
+enum { WIDE = 45, APART = 47, FIRST = 3, ROW_MOST = WIDE - FIRST };
+
+/* Rows of elements, anywhere in memory; those beyond the last element are the last one's again. */
+static double *make_rows(const double **row, size_t count)
+{
+    double *data = malloc((count * APART + 1) * sizeof *data);
+    assert_non_null(data);
+    for (size_t i = 0; i < count * APART + 1; i++)
+        data[i] = number(400 + i);
+    for (size_t i = 0; i < BLOCK; i++)
+        row[i] = data + 1 + (i < count ? i : count - 1) * APART;
+    return data;
+}
+
+static void check_dot_row(const struct executor *e, unsigned how, uint32_t n, size_t count)
+{
+    double *slots = memory(2 * STRIDE), registers[ROW_MOST], before[BLOCK];
+    const double *row[BLOCK];
+    double *data = make_rows(row, count);
+    uint32_t words[64] = {(uint32_t)FADI_CODE_DOT_ROW << FADI_CODE_SHIFT | how, 1, how == FADI_START_REGISTER ? 2 : 1, n, FIRST};
+    for (size_t i = 0; i < BLOCK; i++)
+        before[i] = slots[STRIDE + i] = number(200 + i);
+    for (uint32_t j = 0; j < ROW_MOST; j++) {
+        registers[j] = number(300 + j);
+        words[5 + j] = ROW_MOST - 1 - j;
+    }
+    words[5 + n] = (uint32_t)FADI_CODE_END << FADI_CODE_SHIFT;
+    e->run(words, &(struct fadi_frame){slots, STRIDE, registers, NULL, count, .rows = row});
+    for (size_t i = 0; i < count; i++) {
+        double sum = how == FADI_START_SLOT ? before[i] : how == FADI_START_REGISTER ? registers[2] : 0.0;
+        for (uint32_t j = 0; j < n; j++)
+            sum = link_value(FADI_CODE_DOT_U, j == 0 && how == FADI_START_NONE, sum, registers[ROW_MOST - 1 - j], row[i][FIRST + j]);
+        if (!same(slots[STRIDE + i], sum))
+            fail_msg("%s: start %u, %u components, lane %zu: %a, should be %a", e->name, how, n, i, slots[STRIDE + i], sum);
+    }
+    free(data);
+    free(slots);
+}
+
+static void check_outer_row(const struct executor *e, uint32_t n, size_t count)
+{
+    double *slots = memory(STRIDE), sums[ROW_MOST], column[BLOCK];
+    const double *row[BLOCK];
+    double *data = make_rows(row, count);
+    uint32_t words[64] = {(uint32_t)FADI_CODE_GER_ROW << FADI_CODE_SHIFT, 0, n, FIRST};
+    for (size_t i = 0; i < BLOCK; i++)
+        slots[i] = number(200 + i);
+    for (uint32_t j = 0; j < n; j++) {
+        sums[j] = 1.0;
+        words[4 + j] = n - 1 - j;
+    }
+    words[4 + n] = (uint32_t)FADI_CODE_END << FADI_CODE_SHIFT;
+    e->run(words, &(struct fadi_frame){slots, STRIDE, NULL, sums, count, .rows = row});
+    for (uint32_t j = 0; j < n; j++) {
+        for (size_t i = 0; i < count; i++)
+            column[i] = row[i][FIRST + j];
+        double expected = 1.0 + sum_of(slots, column, count);
+        if (!same(sums[n - 1 - j], expected))
+            fail_msg("%s: %u components, %zu elements, sum %u: %a, should be %a", e->name, n, count, j, sums[n - 1 - j], expected);
+    }
+    free(data);
+    free(slots);
+}
+
+static void rows_are_read_where_they_lie(void **state)
+{
+    static const size_t counts[] = {1, 7, 8, 9, 16, 23, 24, 121, 128};
+    (void)state;
+    for (unsigned e = 0; e < EXECUTORS; e++)
+        for (unsigned c = 0; c < sizeof counts / sizeof counts[0] && can_run(executors + e); c++)
+            for (uint32_t n = 8; n <= ROW_MOST; n++) {
+                for (unsigned how = 0; how <= FADI_START_NONE; how++)
+                    check_dot_row(executors + e, how, n, counts[c]);
+                check_outer_row(executors + e, n, counts[c]);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operations_have_the_scalar_bits),
         cmocka_unit_test(sums_go_lane_by_lane),
         cmocka_unit_test(chains_are_their_links),
+        cmocka_unit_test(rows_are_read_where_they_lie),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

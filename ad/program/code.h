@@ -15,6 +15,10 @@
  *   FADI_CODE_POLY                result, start (slot or register), count, then count times: slot v, register c; the sum so
  *                                 far becomes sum * v + c
  *   FADI_CODE_GER                 slot w, count, then count times: a slot v, the sum to which w * v goes
+ *   FADI_CODE_DOT_ROW             as DOT_U: result, start, count, then the number of a component and count registers: the sum
+ *                                 of their products with components in a row
+ *   FADI_CODE_GER_ROW             slot w, count, then the number of a component and count sums: w times each component goes
+ *                                 to them
  *   FADI_CODE_PAIRS               count, then count times: two slots, the sum to which their product goes
  *   FADI_CODE_ACC                 count, then count times: a slot, the sum to which it goes
  *   FADI_CODE_END */
@@ -33,7 +37,9 @@ enum fadi_code_op {
     FADI_CODE_POLY,
     FADI_CODE_GER,
     FADI_CODE_PAIRS,
-    FADI_CODE_ACC
+    FADI_CODE_ACC,
+    FADI_CODE_DOT_ROW,
+    FADI_CODE_GER_ROW
 };
 
 #define FADI_CODE_SHIFT 3
@@ -48,6 +54,8 @@ enum fadi_start { FADI_START_SLOT, FADI_START_REGISTER, FADI_START_NONE };
 #define FADI_BLOCK_MIN 32u
 /** Slots of one block should not need more than this. */
 #define FADI_BLOCK_BYTES ((size_t)512 << 10)
+/** The elements' own numbers neither. */
+#define FADI_ROWS_BYTES ((size_t)16 << 10)
 
 /** One instruction of prologue and epilogue. */
 struct fadi_scalar {
@@ -92,6 +100,8 @@ struct fadi_frame {
     const double *registers;
     double *sums; /* added to */
     size_t count; /* elements in the block */
+    const double *const *rows; /* of the elements' own numbers; as many as lanes */
+    uintptr_t fetch, fetch_end, fetch_step; /* memory to be fetched meanwhile, and how much with each instruction */
 };
 
 /** Runs the body for one block; lanes beyond count up to a multiple of FADI_LANES hold numbers that do not matter. */

@@ -5,11 +5,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* So many elements to a block that the slots stay in the cache; never by the machine, since the block is part of how sums are
- * added up. */
-static size_t block_of(const struct fadi_code *c)
+/* So many elements to a block that the slots stay in the cache, and the rows of this and the next block in the first one; never
+ * by the machine, since the block is part of how sums are added up. */
+static size_t block_of(const struct fadi_code *c, size_t own)
 {
     size_t block = FADI_BLOCK_MAX;
+    while (block > FADI_BLOCK_MIN && own > FADI_ROWS_BYTES / sizeof(double) / block)
+        block -= FADI_BLOCK_MIN;
     while (block > FADI_BLOCK_MIN && c->slots * block * sizeof(double) > FADI_BLOCK_BYTES)
         block /= 2;
     return block;
@@ -86,7 +88,7 @@ int fadi_form_init(struct fadi_form *f, const struct fadi_call *c, struct fad_fa
     struct fadi_code *code = make_code(f, full, &rc);
     if (!code)
         return rc;
-    f->block = block_of(code);
+    f->block = block_of(code, f->build.own);
     atomic_init(f->codes + full, code);
     return FAD_OK;
 }

@@ -208,14 +208,15 @@ INLINE vec v_logistic(vec x)
     return v_logistic_of(x, v_exp(-magnitude(x)));
 }
 
-INLINE vec v_log1pexp_of(vec x, vec e)
+INLINE vec v_log1p_unit(vec e)
 {
-    return choose(x > 0.0, x, splat(0.0)) + v_log1p_raw(e);
+    vec u = 1.0 + e;
+    return v_log(u) + (e - (u - 1.0)) * (1.0 - 0.5 * e);
 }
 
-INLINE vec v_log1pexp(vec x)
+INLINE vec v_log1pexp_of(vec x, vec e)
 {
-    return v_log1pexp_of(x, v_exp(-magnitude(x)));
+    return choose(x > 0.0, x, splat(0.0)) + v_log1p_unit(e);
 }
 
 INLINE vec v_sech2(vec x)

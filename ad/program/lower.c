@@ -182,6 +182,7 @@ static int run(struct fadi_lower *l)
         fadi_select(l);
         rc = l->body.error ? l->body.error : l->starts.error ? l->starts.error : l->roots.error;
     }
+    rc = rc ? rc : fadi_use_rows(l);
     return rc ? rc : fadi_assign_slots(l);
 }
 
@@ -197,6 +198,7 @@ int fadi_lower(const struct fadi_build *b, unsigned wanted, struct fadi_code *co
     free(l.absorbed);
     free(l.touched);
     free(l.copy);
+    free(l.by_row);
     free(l.sum_head);
     free(l.sum_next);
     free(l.body.data);

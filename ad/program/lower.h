@@ -2,6 +2,7 @@
  *
  *   lower.c   what is computed where: registers, prologue, epilogue, and the outputs
  *   select.c  the instructions of the body
+ *   rows.c    which of them can read rows, and do without columns
  *   slots.c   where their operands live */
 #ifndef FADI_PROGRAM_LOWER_H
 #define FADI_PROGRAM_LOWER_H
@@ -27,6 +28,8 @@ void fadi_words_put(struct fadi_words *w, uint32_t word);
 #define FADI_WAIT_MAX 8u
 #define FADI_TOGETHER 4u
 #define FADI_FORGET 128u
+/** So many products with components in a row read the row. */
+#define FADI_ROW_MIN 8u
 
 struct fadi_waiting {
     uint32_t sum[FADI_WAIT_MAX], count;
@@ -50,6 +53,7 @@ struct fadi_lower {
     uint32_t *sum_head, *sum_next;  /* the sums that become possible with a node */
     uint32_t *touched;              /* when a node was last used, in instructions */
     uint32_t *copy;                 /* the temporary that stands for it now; 0: itself */
+    bool *by_row;                   /* components that only instructions on rows use */
     struct fadi_waiting waiting[2]; /* sums of single nodes, and of products, that are not emitted yet */
 };
 
@@ -58,6 +62,8 @@ int fadi_lower(const struct fadi_build *b, unsigned wanted, struct fadi_code *co
 
 /** Appends the body's instructions. */
 void fadi_select(struct fadi_lower *l);
+/** Replaces instructions by such that read rows. FAD_ENOMEM. */
+int fadi_use_rows(struct fadi_lower *l);
 /** Gives slots to nodes and writes the body. */
 int fadi_assign_slots(struct fadi_lower *l);
 

@@ -166,11 +166,12 @@ static int prepare(struct fadi_plan *p)
     p->pick_pages = pages_of(c->s->shared_count);
     if (c->s->touch)
         p->picked = c->y_count * ((p->wanted & FADI_WANT_SHARED ? 1 : 0) + (p->wanted & FADI_WANT_SECOND ? 1 : 0));
+    p->beside = p->sums <= FADI_BESIDE_MAX && !p->picked;
     c->store = fadi_keep_store();
     if (!c->store)
         return FAD_ENOMEM;
     c->wants_x = p->r->wants_x;
-    fadi_accs_start(&c->store->accs, p->sum_pages + p->picked * p->pick_pages);
+    fadi_accs_start(&c->store->accs, p->beside ? 0 : p->sum_pages + p->picked * p->pick_pages);
     if (!p->r->x_tangent)
         return c->wants_x ? fadi_prepare_x(c) : FAD_OK;
     rc = fadi_seed_x(c);
@@ -188,7 +189,7 @@ static void add_outputs(double *to, const uint32_t *from, size_t count, const do
             to[i] += registers[from[i]];
 }
 
-static void run_epilogues(const struct fadi_plan *p, const struct fadi_acc *acc)
+static void run_epilogues(const struct fadi_plan *p, const struct fadi_partial *total)
 {
     const struct fadi_request *r = p->r;
     size_t y = p->c->y_count, shared = y * p->c->s->shared_count;
@@ -196,10 +197,10 @@ static void run_epilogues(const struct fadi_plan *p, const struct fadi_acc *acc)
         struct fadi_plan_form *f = p->forms + i;
         const struct fadi_code *code = f->code;
         double *sums = f->registers + code->first_sum;
-        if (acc)
-            fadi_acc_read_at(acc, 1 + f->first_sum, code->sums, sums);
-        else
-            memset(sums, 0, code->sums * sizeof *sums);
+        for (size_t j = 0; j < code->sums; j++)
+            sums[j] = p->beside ? fadi_canonical(total->sums[f->first_sum + j]) : 0.0;
+        if (total->acc)
+            fadi_acc_read_at(total->acc, 1 + f->first_sum, code->sums, sums);
         fadi_run_scalars(code->scalars + code->inputs + code->prologue, code->epilogue, f->registers);
         add_outputs(r->value, code->value, y, f->registers);
         add_outputs(r->shared, code->shared, shared, f->registers);
@@ -229,15 +230,16 @@ static void read_picked(const struct fadi_plan *p, const struct fadi_acc *acc, d
 }
 
 /* Nothing fails any more. */
-static void deliver(fad_pool *pool, const struct fadi_plan *p, struct fadi_acc *acc)
+static void deliver(fad_pool *pool, const struct fadi_plan *p, const struct fadi_partial *total)
 {
+    struct fadi_acc *acc = total->acc;
     const struct fadi_request *r = p->r;
     size_t y = p->c->y_count, shared = y * p->c->s->shared_count;
     clear(r->value, y);
     clear(r->tangent, y);
     clear(r->shared, shared);
     clear(r->second, shared);
-    run_epilogues(p, acc);
+    run_epilogues(p, total);
     if (p->picked) {
         read_picked(p, acc, r->shared, 0);
         read_picked(p, acc, r->second, p->wanted & FADI_WANT_SHARED ? y : 0);
@@ -256,10 +258,16 @@ static void deliver(fad_pool *pool, const struct fadi_plan *p, struct fadi_acc *
 
 /* ---- The call ---- */
 
+static size_t beside(const struct fadi_plan *p)
+{
+    return p->beside ? p->sums : 0;
+}
+
 static void identity(void *partial, void *plan)
 {
-    (void)plan;
-    ((struct fadi_partial *)partial)->acc = NULL;
+    struct fadi_partial *a = partial;
+    a->acc = NULL;
+    clear(a->sums, beside(plan));
 }
 
 static void combine(void *left, const void *right, void *plan)
@@ -267,6 +275,8 @@ static void combine(void *left, const void *right, void *plan)
     struct fadi_partial *a = left;
     const struct fadi_partial *b = right;
     struct fadi_accs *accs = &((struct fadi_plan *)plan)->c->store->accs;
+    for (size_t i = 0; i < beside(plan); i++)
+        a->sums[i] += b->sums[i];
     if (!a->acc) {
         a->acc = b->acc;
     } else if (b->acc) {
@@ -290,15 +300,18 @@ static int fail_at(struct fadi_plan *p, int status, const struct fad_failure *wh
 
 static int fold(fad_pool *pool, struct fadi_plan *p)
 {
-    static const struct fad_monoid monoid = {sizeof(struct fadi_partial), alignof(struct fadi_partial), identity,
-                                             combine};
+    struct fad_monoid monoid = {sizeof(struct fadi_partial) + beside(p) * sizeof(double), alignof(struct fadi_partial),
+                                identity, combine};
     struct fad_failure why;
     struct fad_fold_options options = fadi_call_options(p->c, &why);
-    struct fadi_partial total;
+    union {
+        struct fadi_partial partial;
+        double room[sizeof(struct fadi_partial) / sizeof(double) + FADI_BESIDE_MAX];
+    } total;
     int rc = fad_fold(pool, p->c->n, &monoid, fadi_program_leaf, p, &options, &total);
     if (rc)
         return fail_at(p, rc, &why);
-    deliver(pool, p, total.acc);
+    deliver(pool, p, &total.partial);
     return FAD_OK;
 }
 

@@ -5,14 +5,17 @@
 #include "ad/program/columns.h"
 #include "ad/program/run.h"
 
+/* Rows of so many bytes in all are fetched ahead: less may be in a cache, and then it only costs time. */
+#define FETCH_FROM ((size_t)2 << 20)
+
 /* One block. */
 struct block {
     const struct fadi_plan *plan;
     const struct fadi_plan_form *f;
     struct fadi_memory *m;
+    double *sums; /* of all forms */
     struct fadi_frame frame;
     size_t count, lanes; /* elements, and what they are rounded up to */
-    size_t ahead;        /* bytes from a row to that of the next block */
     size_t k[FADI_BLOCK_MAX];
     const double *row[FADI_BLOCK_MAX]; /* an element's own values; the last one's again in lanes that do not count */
     const double *tangent[FADI_BLOCK_MAX]; /* of its own values, if there is one */
@@ -60,18 +63,12 @@ static inline __attribute__((always_inline)) void load_group(const struct group 
     }
 }
 
-/* Long rows: one after the other, as they lie in memory. What follows in the next block is fetched meanwhile: it may lie
- * behind the array, where a prefetch does nothing. */
+/* Long rows: one after the other, as they lie in memory. */
 static void load_long(const struct block *b, const struct group *g, size_t count)
 {
-    size_t bytes = b->ahead / b->f->form->block * 4;
-    for (size_t i = 0; i < b->lanes; i += 4) {
+    for (size_t i = 0; i < b->lanes; i += 4)
         for (size_t j = 0; j < count; j++)
             load_group(g + j, i);
-        uintptr_t next = (uintptr_t)b->row[i] + b->ahead;
-        for (size_t at = 0; at < bytes; at += 64)
-            __builtin_prefetch((const void *)(next + at), 0, 2); /* to the second level: the first is full */
-    }
 }
 
 static void load_groups(const struct block *b, const struct group *g, size_t count)
@@ -321,11 +318,12 @@ static void start_form(struct block *b, size_t form)
 {
     const struct fadi_plan *p = b->plan;
     b->f = p->forms + form;
-    b->count = b->ahead = 0;
+    b->count = 0;
     b->frame = (struct fadi_frame){.slots = b->m->slots,
                                    .stride = b->f->form->block + FADI_LANES,
                                    .registers = b->f->registers,
-                                   .sums = b->m->row + 1 + b->f->first_sum};
+                                   .sums = b->sums + b->f->first_sum,
+                                   .rows = b->row};
 }
 
 /* Elements in rows of one length, the usual case. */
@@ -334,7 +332,8 @@ static void run_rows(struct block *b, size_t begin, size_t end)
     const struct fadi_call *c = b->plan->c;
     const struct fad_sum *s = c->s;
     size_t stride = s->x_stride ? s->x_stride : s->x_count, block = b->f->form->block;
-    b->ahead = block * stride * sizeof(double);
+    size_t bytes = c->n * stride * sizeof(double) < FETCH_FROM ? 0 : block * stride * sizeof(double);
+    b->frame.fetch_step = (bytes / (b->f->code->body_count + 1) + 64) / 64 * 64;
     for (size_t k = begin; k < end; k += block) {
         b->count = end - k < block ? end - k : block;
         const double *row = s->x + k * stride;
@@ -346,6 +345,8 @@ static void run_rows(struct block *b, size_t begin, size_t end)
             b->k[i] = k + i;
         for (size_t i = 0; c->wants_x && i < b->count; i++)
             b->start[i] = (k + i - c->first) * s->x_count;
+        b->frame.fetch = (uintptr_t)row;
+        b->frame.fetch_end = (uintptr_t)row + bytes;
         run_block(b);
     }
 }
@@ -403,7 +404,8 @@ static int move(const struct fadi_plan *p, struct fadi_memory *m, struct fadi_pa
 int fadi_program_leaf(size_t begin, size_t end, void *partial, void *plan, size_t *failed)
 {
     struct fadi_plan *p = plan;
-    size_t row = (p->sum_pages + p->picked * p->pick_pages) * FADI_PAGE;
+    struct fadi_partial *total = partial;
+    size_t row = p->beside ? 0 : (p->sum_pages + p->picked * p->pick_pages) * FADI_PAGE;
     struct fadi_memory *m = fadi_memory_take(p->slot_doubles, row, !p->rows);
     struct block b;
     int rc = FAD_OK;
@@ -411,13 +413,15 @@ int fadi_program_leaf(size_t begin, size_t end, void *partial, void *plan, size_
         return fadi_call_own(p->c, begin, FAD_ENOMEM);
     b.plan = p;
     b.m = m;
+    b.sums = p->beside ? total->sums : m->row + 1; /* after the place of the id that is nobody's */
     if (p->rows) {
         start_form(&b, 0);
         run_rows(&b, begin, end);
     } else {
         rc = run_chunks(&b, p, begin, end, failed);
     }
-    int moved = move(p, m, partial); /* after a failure too: the next user of the memory needs zeros */
+    /* after a failure too: the next user of the memory needs zeros */
+    int moved = p->beside ? FAD_OK : move(p, m, total);
     fadi_memory_give(m);
     return rc ? rc : fadi_call_own(p->c, begin, moved);
 }

@@ -47,6 +47,7 @@ struct fadi_plan {
     uint16_t quick[FADI_QUICK];           /* by kind and length: a form + 1, to be looked at first */
     size_t sums, lines;                   /* in the region of sums */
     size_t sum_pages, pick_pages, picked; /* picked: regions of pick_pages */
+    bool beside;                          /* the sums are few: they are in the fold's accumulator itself */
     fadi_replay *replay;
     size_t slot_doubles;     /* that the largest body needs */
     const double *x_tangent; /* of this direction */
@@ -78,9 +79,12 @@ int fadi_chunk_fill(struct fadi_chunk *c, struct fadi_plan *p, size_t begin, siz
 /** Sorts; first[f] .. first[f + 1] - 1 are the places of form f in order. */
 void fadi_chunk_sort(struct fadi_chunk *c, size_t forms, uint32_t *first);
 
-/** The fold's accumulator is a pointer to one. */
+/** So many sums, if they are all there is, need no accumulator of their own. */
+#define FADI_BESIDE_MAX 64u
+/** The fold's accumulator. */
 struct fadi_partial {
-    struct fadi_acc *acc;
+    struct fadi_acc *acc; /* or NULL: nothing yet, or the sums are beside */
+    double sums[];        /* where the plan says beside: all of them */
 };
 int fadi_program_leaf(size_t begin, size_t end, void *partial, void *plan, size_t *failed);
 

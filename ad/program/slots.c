@@ -39,7 +39,7 @@ static uint32_t take_slot(struct slots *s)
 
 static bool is_input(const struct fadi_lower *l, uint32_t n)
 {
-    return l->live[n] && fadi_is_element(l, n) && fadi_graph_arity(l->g->nodes[n].op) == 0;
+    return l->live[n] && fadi_is_element(l, n) && !l->by_row[n] && fadi_graph_arity(l->g->nodes[n].op) == 0;
 }
 
 static int list_inputs(struct slots *s)
