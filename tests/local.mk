@@ -79,6 +79,7 @@ tests_alloc_second_LDFLAGS = $(AM_LDFLAGS) $(wrap_allocations)
 unit_tests += tests/cases_ad
 corners = tests/corners.c tests/corners.h
 tests_cases_ad_SOURCES = tests/cases_ad.c $(corners) $(expressions) $(ad_support)
+unit_tests += tests/program_rows
 unit_tests += tests/program_corners
 tests_program_corners_SOURCES = tests/program_corners.c $(corners) $(expressions) $(ad_support)
 unit_tests += tests/cases_ad_sums
