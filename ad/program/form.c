@@ -9,12 +9,12 @@
  * by the machine, since the block is part of how sums are added up. */
 static size_t block_of(const struct fadi_code *c, size_t own)
 {
-    size_t block = FADI_BLOCK_MAX;
-    while (block > FADI_BLOCK_MIN && own > FADI_ROWS_BYTES / sizeof(double) / block)
-        block -= FADI_BLOCK_MIN;
+    size_t block = FADI_BLOCK_MAX, rows = FADI_BLOCK_MAX;
     while (block > FADI_BLOCK_MIN && c->slots * block * sizeof(double) > FADI_BLOCK_BYTES)
         block /= 2;
-    return block;
+    while (rows > FADI_BLOCK_MIN && own > FADI_ROWS_BYTES / sizeof(double) / rows)
+        rows -= FADI_BLOCK_MIN;
+    return rows < block ? rows : block;
 }
 
 /* The parts of the graph that are needed, each built once. */
