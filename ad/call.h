@@ -38,6 +38,8 @@ struct fadi_call {
     size_t y_count;
     size_t values; /* doubles in the fold's total: y_count, and what else is summed up with the values */
     size_t rows;   /* rows of adjoints on a tape: y_count, and one for each output and direction in second order */
+    fad_leaf *sum_leaf;   /* of a call that is no plain sum or map: instead of the term's or the rule's; else NULL */
+    fad_body *terms_body;
     const char *reason; /* static; why the description was refused */
 
     const fad_real *shared_given, *x_given; /* on an outer tape: instead of the description's numbers; or NULL */
@@ -56,12 +58,12 @@ struct fadi_call {
     size_t x_total;   /* entries of one output's x gradient, as it is built aside */
     size_t *x_starts; /* in the store; x_blocks: where each element's entries begin; n + 1 of them */
     size_t x_origin;  /* given blocks: handles before those of the first element */
-    double *x_built;  /* in the store; y_count * x_total */
+    double *x_built;  /* in the store; rows * x_total */
     bool x_seeded;    /* x has tangents, no gradient: all elements' numbers are inputs */
     bool x_overlaps;  /* elements may share entries of x_built, so nothing is stored: the call is bound to fail */
 
     double *term_values;    /* fad_sum_terms: n * y_count */
-    double *term_gradients; /* n * y_count * P */
+    double *term_gradients; /* n * rows * P */
 
     _Atomic size_t own_failure; /* the lowest element whose failure is not a callback's; SIZE_MAX: none */
 };
@@ -126,6 +128,22 @@ void fadi_jvp_seed(const struct fadi_jvp *j, const struct fadi_tape *t);
 void fadi_jvp_clear(const struct fadi_jvp *j, const struct fadi_tape *t, uint64_t used);
 /** fad_leaf of a rule's tangents; user is the fadi_jvp. */
 int fadi_ruled_jvp(size_t begin, size_t end, void *total, void *call, size_t *failed);
+
+/** A call for second derivatives. Rows of a tape, of accumulators and of x_built: y_count gradients, then for each direction
+ * y_count products. */
+struct fadi_hvp {
+    struct fadi_call c; /* first: the fold knows the call only */
+    size_t directions;
+    const double *direction;       /* [directions][P] */
+    const struct fadi_tape *outer; /* where x_given has its tangents; else NULL */
+};
+int fadi_hvp_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed);
+int fadi_hvp_terms(size_t begin, size_t end, void *call, size_t *failed);
+
+/** Moves the adjoints of the element's inputs in a row of the tape to that row of x_built. */
+void fadi_take_x(const struct fadi_work *w, size_t row);
+/** Moves the touched lines of the shared parameters' adjoints to an output's gradient, which is zero so far. */
+void fadi_take_shared(const struct fadi_work *w, size_t row, double *to);
 
 /** A tape that is laid out for the call, in w->t, or NULL there; the leaf begins with element `begin`. */
 int fadi_work_open(struct fadi_work *w, struct fadi_call *c, size_t begin);

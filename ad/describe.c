@@ -229,7 +229,7 @@ int fadi_prepare_x(struct fadi_call *c)
         return FAD_EOVERFLOW;
     if (rc || !c->wants_x)
         return rc;
-    if (__builtin_mul_overflow(c->x_total, c->y_count, &bytes) || __builtin_mul_overflow(bytes, sizeof(double), &bytes))
+    if (__builtin_mul_overflow(c->x_total, c->rows, &bytes) || __builtin_mul_overflow(bytes, sizeof(double), &bytes))
         return FAD_EOVERFLOW;
     c->x_built = fadi_room_for(&c->store->x_built, bytes);
     return c->x_built ? FAD_OK : FAD_ENOMEM;

@@ -1,73 +1,122 @@
-/** @file hvp.c  Second derivatives of sums: the leaf of a gradient, with rows for the tangents of adjoints. Rows of a tape and
- * of accumulators: y_count gradients, then for each direction y_count products. */
+/** @file hvp.c  Second derivatives of sums: the leaf of a gradient, with rows for the tangents of adjoints. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "ad/call.h"
 #include "ad/program/run.h"
 #include "ad/second.h"
+#include "common/fpenv.h"
 
-struct hvp {
-    struct fadi_call c; /* first: the fold knows the call only */
-    size_t directions;
-    const double *direction; /* [directions][P] */
-};
-
-static int add_element(const struct hvp *h, const struct fadi_work *w, size_t k, double *value)
+/* Output o's gradient and products, from its handle to the shared parameters and the element's inputs. Whatever it returns,
+ * these and only these have adjoints afterwards. */
+static int differentiate(const struct fadi_hvp *h, const struct fadi_work *w, size_t k, size_t o)
 {
     const struct fadi_call *c = &h->c;
-    double *dot[FADI_DIRECTIONS];
+    double *dot[FADI_DIRECTIONS], *row = fadi_row_of(w->t, o);
     unsigned char *marks[1 + FADI_DIRECTIONS];
-    int rc = FAD_OK;
-    for (size_t o = 0; o < c->y_count && !rc; o++) {
-        value[o] += w->y[o].value;
-        if (w->y[o].stamp == 0)
-            continue;
-        double *row = fadi_row_of(w->t, o);
-        marks[0] = fadi_marks_of(c, w->t, o);
-        for (size_t d = 0; d < h->directions; d++) {
-            dot[d] = fadi_row_of(w->t, (1 + d) * c->y_count + o);
-            marks[1 + d] = fadi_marks_of(c, w->t, (1 + d) * c->y_count + o);
-        }
-        row[w->y[o].id] += 1.0;
-        if (marks[0])
-            marks[0][w->y[o].id / FADI_LINE] = 1;
-        rc = fadi_second_sweep(w->t, w->t->base, w->y[o].id, &(struct fadi_second_rows){row, dot, marks});
+    if (w->y[o].stamp == 0)
+        return FAD_OK;
+    marks[0] = fadi_marks_of(c, w->t, o);
+    for (size_t d = 0; d < h->directions; d++) {
+        dot[d] = fadi_row_of(w->t, (1 + d) * c->y_count + o);
+        marks[1 + d] = fadi_marks_of(c, w->t, (1 + d) * c->y_count + o);
     }
+    row[w->y[o].id] += 1.0;
+    if (marks[0])
+        marks[0][w->y[o].id / FADI_LINE] = 1;
+    int rc = fadi_second_sweep(w->t, w->t->base + w->inputs, w->y[o].id, &(struct fadi_second_rows){row, dot, marks});
     return rc < 0 ? fadi_call_own(w->c, k, rc) : rc;
 }
 
-static int hvp_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed)
+/* A tape that records second derivatives. */
+static int open_work(struct fadi_work *w, struct fadi_hvp *h, size_t begin)
 {
-    struct hvp *h = call;
+    int rc = fadi_work_open(w, &h->c, begin);
+    if (!rc && h->c.records)
+        rc = fadi_call_own(&h->c, begin, fadi_second_start(w->t, h->directions, h->c.s->shared_count, h->direction));
+    return rc;
+}
+
+static void close_work(const struct fadi_work *w)
+{
+    if (w->t)
+        fadi_second_stop(w->t);
+    fadi_work_close(w);
+}
+
+/* Records element k. */
+static int evaluate(const struct fadi_hvp *h, struct fadi_work *w, size_t k)
+{
+    struct fadi_span x;
+    if (h->outer && h->c.wants_x && fadi_locate(&h->c, k, &x) == FAD_OK)
+        fadi_second_inputs(w->t, h->outer, x.given, x.count);
+    return fadi_work_evaluate(w, k);
+}
+
+/* Of an element that has been recorded, whatever came of its sweeps. */
+static void take_x(const struct fadi_work *w)
+{
+    for (size_t row = 0; w->inputs && row < w->c->rows; row++)
+        fadi_take_x(w, row);
+}
+
+int fadi_hvp_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed)
+{
+    struct fadi_hvp *h = call;
     struct fadi_total *sum = total;
     struct fadi_work w;
-    int rc = fadi_work_open(&w, &h->c, begin), moved = FAD_OK;
-    if (!rc && h->c.records)
-        rc = fadi_call_own(&h->c, begin, fadi_second_start(w.t, h->directions, h->c.s->shared_count, h->direction));
+    int rc = open_work(&w, h, begin), moved = FAD_OK;
     for (size_t k = begin; k < end && !rc; k++) {
-        rc = fadi_work_evaluate(&w, k);
-        if (!rc)
-            rc = add_element(h, &w, k, sum->value);
+        rc = evaluate(h, &w, k);
+        bool recorded = rc == FAD_OK;
+        for (size_t o = 0; o < h->c.y_count && !rc; o++) {
+            sum->value[o] += w.y[o].value;
+            rc = differentiate(h, &w, k, o);
+        }
+        if (recorded)
+            take_x(&w);
         if (rc)
             *failed = k;
     }
     if (w.t && h->c.wants_shared)
         moved = fadi_move_shared(&h->c, w.t, sum);
-    if (w.t)
-        fadi_second_stop(w.t);
-    fadi_work_close(&w);
+    close_work(&w);
     return rc ? rc : fadi_call_own(&h->c, begin, moved);
 }
 
+int fadi_hvp_terms(size_t begin, size_t end, void *call, size_t *failed)
+{
+    struct fadi_hvp *h = call;
+    struct fadi_call *c = &h->c;
+    struct fadi_work w;
+    int rc = open_work(&w, h, begin);
+    for (size_t k = begin; k < end && !rc; k++) {
+        size_t i = k - c->first;
+        rc = evaluate(h, &w, k);
+        bool recorded = rc == FAD_OK;
+        for (size_t o = 0; o < c->y_count && !rc; o++) {
+            c->term_values[i * c->y_count + o] = fadi_canonical(w.y[o].value);
+            rc = differentiate(h, &w, k, o);
+        }
+        for (size_t row = 0; recorded && c->wants_shared && row < c->rows; row++)
+            fadi_take_shared(&w, row, c->term_gradients + (i * c->rows + row) * c->s->shared_count);
+        if (recorded)
+            take_x(&w);
+        if (rc)
+            *failed = k;
+    }
+    close_work(&w);
+    return rc;
+}
+
 /* At most FADI_DIRECTIONS of them. out: all rows. */
-static int run(fad_pool *pool, struct hvp *h, double *value, double *out)
+static int run(fad_pool *pool, struct fadi_hvp *h, double *value, double *out)
 {
     struct fadi_call *c = &h->c;
     struct fadi_total *total = malloc(sizeof *total + c->values * sizeof(double));
     int rc = fadi_call_fail(c, total ? fadi_call_prepare(c, true, false) : FAD_ENOMEM);
     if (!rc)
-        rc = fadi_call_fold(pool, c, hvp_leaf, total);
+        rc = fadi_call_fold(pool, c, fadi_hvp_leaf, total);
     if (!rc) {
         for (size_t o = 0; o < c->y_count; o++)
             value[o] = fadi_canonical(total->value[o]);
@@ -85,13 +134,14 @@ static int run_all(fad_pool *pool, const struct fad_sum *s, size_t directions, c
 {
     size_t done = 0;
     do {
-        struct hvp h;
+        struct fadi_hvp h;
         int rc = fadi_describe(&h.c, s);
         if (rc)
             return fadi_call_fail(&h.c, rc);
         size_t entries = h.c.y_count * s->shared_count;
         h.directions = directions - done < FADI_DIRECTIONS ? directions - done : FADI_DIRECTIONS;
         h.direction = direction + done * s->shared_count;
+        h.outer = NULL;
         h.c.rows = (1 + h.directions) * h.c.y_count;
         rc = run(pool, &h, value, rows);
         if (rc)
@@ -202,11 +252,13 @@ int fadi_sum_hvp(fad_pool *pool, const struct fad_sum *s, size_t directions, con
 static void symmetrise(const struct fadi_call *c, const struct built *b, double *hessian)
 {
     size_t count = c->s->shared_count;
+    struct fadi_fp fp = fadi_fp_enter();
     for (size_t o = 0; o < c->y_count; o++)
         for (size_t i = 0; i < count; i++)
             for (size_t j = 0; j < count; j++)
                 hessian[(o * count + i) * count + j] = fadi_canonical(
                     0.5 * b->products[i * b->entries + o * count + j] + 0.5 * b->products[j * b->entries + o * count + i]);
+    fadi_fp_leave(fp);
 }
 
 int fadi_sum_hessian(fad_pool *pool, const struct fad_sum *s, double *value, double *shared_gradient, double *hessian)

@@ -18,9 +18,9 @@ static double collect(struct fadi_outer *j, const struct fadi_call *c, const voi
     const struct jacobian *of = from;
     j->count = 0;
     if (of->shared)
-        fadi_outer_add_shared(j, c, of->shared + r * c->s->shared_count);
+        fadi_outer_add_shared(j, c, of->shared + r * c->s->shared_count, 0);
     for (size_t k = c->first; of->x && k < c->first + c->n; k++)
-        fadi_outer_add_x(j, c, k, of->x + r * c->x_total);
+        fadi_outer_add_x(j, c, k, of->x + r * c->x_total, 0);
     return fadi_canonical(of->y[r]);
 }
 
@@ -98,7 +98,7 @@ int fadi_reduce_apply(fad_pool *pool, fad_tape *outer, const struct fad_reduce *
     struct fadi_outer j = {.tape = fadi_tape_of(outer), .y = y, .bad = SIZE_MAX};
     struct fadi_reduce c;
     int rc = fadi_reduce_describe(&c, r, shared, x);
-    rc = rc ? rc : fadi_outer_admit(&c.call, &j);
+    rc = rc ? rc : fadi_outer_admit(&c.call, &j, false);
     if (rc)
         return fadi_outer_refuse(&c.call, &j, rc);
     struct fadi_fp fp = fadi_fp_enter();

@@ -55,6 +55,28 @@ void fadi_second_free(struct fadi_tape *t, size_t bytes)
 
 /* ---- Recording ---- */
 
+/* As deep as recordings are inside each other. */
+double fadi_second_tangent(const struct fadi_tape *t, uint32_t id, size_t d)
+{
+    const struct fadi_second *s = second_of(t);
+    if (id == 0)
+        return 0.0;
+    if (id < t->base)
+        return s->shared[d * s->shared_count + id - 1];
+    if (id - t->base >= s->inputs)
+        return fadi_second_tangents(t, id)[d];
+    fad_real own = s->own[id - t->base];
+    return own.stamp ? fadi_second_tangent(s->outer, own.id, d) : 0.0;
+}
+
+void fadi_second_inputs(struct fadi_tape *t, const struct fadi_tape *outer, const fad_real *own, size_t inputs)
+{
+    struct fadi_second *s = second_of(t);
+    s->outer = outer;
+    s->own = own;
+    s->inputs = inputs;
+}
+
 /* Tangent d of a handle. */
 static double tangent_of(const struct fadi_tape *t, const struct fadi_second *s, fad_real a, size_t d)
 {
@@ -286,6 +308,25 @@ static fad_real record_many(fad_tape *tape, unsigned op, double v, size_t n, con
     return r;
 }
 
+fad_real fadi_second_linear(struct fadi_tape *t, unsigned op, double v, size_t n, const double *partials, const double *slopes,
+                            const fad_real *a)
+{
+    const struct fadi_second *s = second_of(t);
+    const struct fadi_recorder *recorder = t->recorder;
+    fadi_tape_set_recorder(t, NULL, NULL);
+    fad_real r = fadi_linear(&t->head, op, v, n, partials, a);
+    fadi_tape_set_recorder(t, recorder, NULL);
+    if (!r.stamp)
+        return r;
+    struct fad_node *node = t->nodes + (r.id - t->base);
+    node->p0 = 1.0; /* see spread */
+    struct segment g = {op, node->a0, n, a, NULL, v};
+    for (size_t d = 0; d < s->count; d++)
+        fadi_second_tangents(t, r.id)[d] = sum_tangents(t, &g, d);
+    memcpy(s->word_slopes + (node->a0 + (size_t)1) * s->count, slopes, n * s->count * sizeof *slopes);
+    return r;
+}
+
 static const struct fadi_recorder recorder = {.op = record_op, .many = record_many};
 
 int fadi_second_start(struct fadi_tape *t, size_t directions, size_t shared_count, const double *direction)
@@ -297,6 +338,7 @@ int fadi_second_start(struct fadi_tape *t, size_t directions, size_t shared_coun
     t->second->count = directions;
     t->second->shared_count = shared_count;
     t->second->shared = direction;
+    t->second->inputs = 0;
     fadi_tape_set_recorder(t, &recorder, NULL);
     return FAD_OK;
 }
@@ -319,17 +361,18 @@ struct sweep {
     const struct fadi_second_rows *rows;
 };
 
-static void add_to(const struct sweep *s, size_t a, double p, const double *slope)
+/* stops: a partial of 0 takes no part in the gradient. */
+static void add_to(const struct sweep *s, size_t a, double p, const double *slope, bool stops)
 {
     double *adjoints = s->rows->adjoints;
-    if (s->w != 0.0)
+    if (s->w != 0.0 && !(stops && p == 0.0))
         adjoints[a] = fma(s->w, p, adjoints[a]);
     for (size_t d = 0; d < s->count; d++)
         s->rows->dot[d][a] += fadi_stop(s->dots[d], p) + fadi_stop(s->w, slope[d]);
     fadi_second_mark(s->rows, s->count, a);
 }
 
-static void spread(const struct fadi_tape *t, const struct sweep *s, size_t at)
+static void spread(const struct fadi_tape *t, const struct sweep *s, size_t at, bool stops)
 {
     const double *slopes = second_of(t)->word_slopes;
     uint32_t head;
@@ -339,7 +382,7 @@ static void spread(const struct fadi_tape *t, const struct sweep *s, size_t at)
         count = head & ~FADI_SEGMENT_MORE;
         const union fadi_word *p = t->words + at + 1, *ids = p + count;
         for (uint32_t i = 0; i < count; i++)
-            add_to(s, first ? first + i : ids[i / 2].id[i % 2], p[i].partial, slopes + (at + 1 + i) * s->count);
+            add_to(s, first ? first + i : ids[i / 2].id[i % 2], p[i].partial, slopes + (at + 1 + i) * s->count, stops);
         at += length_of(t->words + at);
     } while (head & FADI_SEGMENT_MORE);
 }
@@ -389,13 +432,13 @@ static void pull_back(const struct fadi_tape *t, const struct sweep *s, uint64_t
 {
     const double *slope = second_of(t)->slopes + 2 * (id - t->base) * s->count;
     if (node->a1 == FADI_NODE_MANY) {
-        spread(t, s, node->a0);
+        spread(t, s, node->a0, node->p0 != 0.0);
         return;
     }
     if (node->a0 != id)
-        add_to(s, node->a0, node->p0, slope);
+        add_to(s, node->a0, node->p0, slope, false);
     if (node->a1 != id)
-        add_to(s, node->a1, node->p1, slope + s->count);
+        add_to(s, node->a1, node->p1, slope + s->count, false);
 }
 
 int fadi_second_sweep(struct fadi_tape *t, uint64_t first, uint64_t last, const struct fadi_second_rows *rows)

@@ -24,6 +24,10 @@ struct fadi_second {
     double *slopes;       /* [(id - base) * 2 + operand) * count + d] */
     double *word_slopes;  /* of partials in the tape's words: [index * count + d] */
     size_t node_room, word_room; /* in doubles of tangents and of word_slopes */
+    /* inputs of an element that come from an outer tape: their tangents are there */
+    const struct fadi_tape *outer;
+    const fad_real *own;
+    size_t inputs;
 };
 
 /** From now on the tape records second derivatives too, in `directions` (at most FADI_DIRECTIONS) given as
@@ -36,6 +40,13 @@ void fadi_second_free(struct fadi_tape *t, size_t bytes);
 
 /** Whether the tape does. */
 bool fadi_second_records(const struct fadi_tape *t);
+/** The first `inputs` local ids are those handles of an outer tape, or, where they are constants there, nobody's. Until it is
+ * called again, or fadi_second_start. */
+void fadi_second_inputs(struct fadi_tape *t, const struct fadi_tape *outer, const fad_real *own, size_t inputs);
+/** fadi_linear with the tangents of its partials: slopes[i * directions + d]. A partial of 0 takes no part in gradients. There
+ * must be room for the node and its words. */
+fad_real fadi_second_linear(struct fadi_tape *t, unsigned op, double v, size_t n, const double *partials, const double *slopes,
+                            const fad_real *a);
 /** Room beside all nodes and words that the tape has room for. FAD_OK or FAD_ENOMEM. */
 int fadi_second_make_room(struct fadi_tape *t);
 
@@ -56,11 +67,7 @@ static inline double *fadi_second_tangents(const struct fadi_tape *t, uint64_t i
 }
 
 /** Tangent d of an operand; id 0: a constant's. */
-static inline double fadi_second_tangent(const struct fadi_tape *t, uint32_t id, size_t d)
-{
-    const struct fadi_second *s = t->second;
-    return id == 0 ? 0.0 : id < t->base ? s->shared[d * s->shared_count + id - 1] : fadi_second_tangents(t, id)[d];
-}
+double fadi_second_tangent(const struct fadi_tape *t, uint32_t id, size_t d);
 
 /** Notes that the row's entry of that id, and those of its tangents, were added to. */
 static inline void fadi_second_mark(const struct fadi_second_rows *rows, size_t directions, size_t id)

@@ -154,7 +154,7 @@ int fadi_call_sum(fad_pool *pool, struct fadi_call *c, bool wants_shared, bool w
         double room[SMALL_VALUES + sizeof(struct fadi_total) / sizeof(double)];
     } small;
     struct fadi_total *total = &small.total, *large = NULL;
-    size_t all = c->y_count * (1 + (wants_shared ? c->s->shared_count : 0));
+    size_t all = c->y_count + (wants_shared ? c->rows * c->s->shared_count : 0);
     c->beside = wants_shared && all <= SMALL_VALUES;
     c->values = c->beside ? all : c->y_count;
     if (c->values > SMALL_VALUES) {
@@ -163,7 +163,7 @@ int fadi_call_sum(fad_pool *pool, struct fadi_call *c, bool wants_shared, bool w
             return fadi_call_fail(c, FAD_ENOMEM);
     }
     int rc = fadi_call_fail(c, fadi_call_prepare(c, wants_shared, wants_x));
-    rc = rc ? rc : fadi_call_fold(pool, c, c->s->rule ? fadi_ruled_leaf : fadi_taped_leaf, total);
+    rc = rc ? rc : fadi_call_fold(pool, c, c->sum_leaf ? c->sum_leaf : c->s->rule ? fadi_ruled_leaf : fadi_taped_leaf, total);
     if (!rc)
         rc = fadi_call_fail(c, use(pool, c, total, arg));
     if (!rc)
@@ -227,9 +227,9 @@ int fadi_sum_gradient(fad_pool *pool, const struct fad_sum *s, double *value, do
 /* Room for the outputs, built aside: an error must leave the user's untouched. */
 static int prepare_terms(struct fadi_call *c, bool values, bool gradients, bool wants_x)
 {
-    size_t rows, entries;
+    size_t rows, all, entries;
     if (__builtin_mul_overflow(c->n, c->y_count, &rows) || rows > SIZE_MAX / sizeof(double) ||
-        __builtin_mul_overflow(rows, c->s->shared_count, &entries) || entries > SIZE_MAX / sizeof(double))
+        __builtin_mul_overflow(c->n, c->rows, &all) || __builtin_mul_overflow(all, c->s->shared_count, &entries) || entries > SIZE_MAX / sizeof(double))
         return FAD_EOVERFLOW;
     if (values) {
         c->term_values = malloc(rows ? rows * sizeof(double) : 1);
@@ -249,10 +249,10 @@ int fadi_call_terms(fad_pool *pool, struct fadi_call *c, bool values, bool gradi
 {
     struct fad_failure why;
     struct fad_fold_options options = fadi_call_options(c, &why);
+    fad_body *body = c->terms_body ? c->terms_body : c->s->rule ? fadi_ruled_terms : fadi_taped_terms;
     int rc = fadi_call_fail(c, prepare_terms(c, values, gradients, wants_x));
     if (!rc)
-        rc = fadi_call_fail_at(
-            c, fad_for(pool, c->n, c->s->rule ? fadi_ruled_terms : fadi_taped_terms, c, &options), &why);
+        rc = fadi_call_fail_at(c, fad_for(pool, c->n, body, c, &options), &why);
     if (!rc)
         rc = fadi_call_fail(c, use(pool, c, NULL, arg));
     free(c->term_values);

@@ -137,8 +137,7 @@ static int differentiate(const struct fadi_work *w, size_t k, size_t o)
     return rc < 0 ? fadi_call_own(w->c, k, rc) : rc;
 }
 
-/* Moves the inputs' adjoints to where the gradient of x is built. */
-static void take_x(const struct fadi_work *w, size_t o)
+void fadi_take_x(const struct fadi_work *w, size_t o)
 {
     double *adjoints = fadi_row_of(w->t, o) + w->t->base, *to = w->c->x_built + o * w->c->x_total + w->x.start;
     for (size_t j = 0; j < w->inputs; j++) {
@@ -207,7 +206,7 @@ static int sum_element(const struct fadi_work *w, size_t k, struct fadi_total *a
         if (c->records)
             rc = differentiate(w, k, o);
         if (w->inputs)
-            take_x(w, o);
+            fadi_take_x(w, o);
     }
     return rc;
 }
@@ -257,8 +256,7 @@ int fadi_taped_leaf(size_t begin, size_t end, void *total, void *call, size_t *f
 
 /* ---- Each term by itself ---- */
 
-/* The touched lines of the shared parameters' adjoints, into one row of the output, which is zero so far. */
-static void take_shared(const struct fadi_work *w, size_t o, double *to)
+void fadi_take_shared(const struct fadi_work *w, size_t o, double *to)
 {
     double *adjoints = fadi_row_of(w->t, o);
     unsigned char *marks = fadi_marks_of(w->c, w->t, o);
@@ -287,9 +285,9 @@ static int keep_term(const struct fadi_work *w, size_t k)
         if (c->records)
             rc = differentiate(w, k, o);
         if (c->wants_shared)
-            take_shared(w, o, c->term_gradients + (row + o) * c->s->shared_count);
+            fadi_take_shared(w, o, c->term_gradients + (row + o) * c->s->shared_count);
         if (w->inputs)
-            take_x(w, o);
+            fadi_take_x(w, o);
     }
     return rc;
 }

@@ -237,9 +237,43 @@ static int ruled_hessian(const void *what, fad_pool *pool, double *out)
     return fad_sum_hessian(pool, &s, out, out + 1, out + 1 + P);
 }
 
-static void second_derivatives_of_rules(void **state)
+/* Sums inside terms, whose numbers have tangents. */
+static int innermost(fad_tape *t, size_t k, const fad_real *s, const fad_real *x, fad_real *y, void *user)
+{
+    fad_real a = fad_mul(t, s[k % WIDE], x[0]);
+    (void)user;
+    *y = fad_mul(t, a, x[1]);
+    return 0;
+}
+
+static int nesting_term(fad_tape *t, size_t k, const fad_real *a, const fad_real *x, fad_real *y, void *user)
+{
+    struct fad_sum inner = {.terms = 3, .shared_count = WIDE, .x_count = 2, .term = innermost, .leaf = 1, .grain = 1};
+    fad_real shared[WIDE], own[6], sum, each[3];
+    (void)x;
+    for (size_t i = 0; i < WIDE; i++)
+        shared[i] = fad_mul(t, a[i % P], (double)(i + k));
+    for (size_t i = 0; i < 6; i++)
+        own[i] = fad_square(t, a[i % P]);
+    int rc = fad_sum_apply(user, t, &inner, shared, own, &sum);
+    rc = rc ? rc : fad_sum_terms_apply(user, t, &inner, shared, own, each);
+    *y = rc ? a[0] : fad_mul(t, sum, each[1]);
+    return rc;
+}
+
+static int nesting_hessian(const void *what, fad_pool *pool, double *out)
+{
+    static const double a[P] = {0.5, -1, 0.25};
+    struct fad_sum s = {.terms = 2, .leaf = 1, .grain = 1, .shared = a, .shared_count = P, .term = nesting_term, .user = pool};
+    (void)what;
+    return fad_sum_hessian(pool, &s, out, out + 1, out + 1 + P);
+}
+
+static void second_derivatives_of_rules_and_sums(void **state)
 {
     (void)state;
+    each_allocation(nesting_hessian, "sums inside", NULL, 1 + P + P * P, 0);
+    each_allocation(nesting_hessian, "sums inside", NULL, 1 + P + P * P, 3);
     each_allocation(ruled_hessian, "rules", NULL, 1 + P + P * P, 0);
     each_allocation(ruled_hessian, "rules", NULL, 1 + P + P * P, 3);
 }
@@ -247,7 +281,7 @@ static void second_derivatives_of_rules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(second_derivatives_of_rules),
+        cmocka_unit_test(second_derivatives_of_rules_and_sums),
         cmocka_unit_test(random_sums),
         cmocka_unit_test(everything_else),
     };

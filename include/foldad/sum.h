@@ -142,13 +142,14 @@ FAD_API int fad_sum_hessian(fad_pool *pool, const struct fad_sum *s, double *val
  *            Constants and fixed entries get no derivatives; where there is nothing else, y are constants
  * Numerics:  value and derivatives have the bits of fad_sum_gradient of a term that is not uniform; entries of which the
  *            derivative is 0 take no part
+ *            Where the outer tape records second derivatives (terms under fad_sum_hvp), the terms are recorded with theirs
  * Ownership: copies what it needs
  * Threads:   while it runs nobody may record on the outer tape, the terms neither: what they need of it is shared and x
  * Memory:    on the tape up to 12 bytes for each entry that is no constant, for each of the y_count values
  * Errors:    as fad_sum_gradient; FAD_EINVAL (outer or y NULL), FAD_EHANDLE (shared, x or y of a term are not of their
  *            recording, or a term has used the outer tape), the tape's error, FAD_EBUSY (called by a term or rule that the
- *            tape waits for), FAD_EUNSUPPORTED (the tape records for programs or second derivatives; it fails then as a
- *            whole). y is untouched, and, apart from the last one, the tape can be used as before */
+ *            tape waits for), FAD_EUNSUPPORTED (the tape records for programs, or for second derivatives, which the sum's
+ *            rule does not have; it fails then as a whole). y is untouched, and, apart from the last one, the tape can be used as before */
 FAD_API int fad_sum_apply(fad_pool *pool, fad_tape *outer, const struct fad_sum *s, const fad_real *shared,
                           const fad_real *x, fad_real *y);
 
