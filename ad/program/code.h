@@ -49,11 +49,13 @@ enum fadi_start { FADI_START_SLOT, FADI_START_REGISTER, FADI_START_NONE };
 /** Reductions over the elements of a block use so many lanes: element i goes to lane i mod 8, in order, then
  * ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). */
 #define FADI_LANES 8u
-/** Most elements in a block, and fewest that a program with many slots gets. */
-#define FADI_BLOCK_MAX 128u
+/** Most elements in a block, for programs with few slots, whose instructions would be short otherwise; half as many for others;
+ * and fewest. */
+#define FADI_SLOTS_FEW 16u
+#define FADI_BLOCK_MAX 256u
 #define FADI_BLOCK_MIN 32u
 /** Slots of one block should not need more than this. */
-#define FADI_BLOCK_BYTES ((size_t)512 << 10)
+#define FADI_BLOCK_BYTES ((size_t)640 << 10)
 /** The elements' own numbers neither. */
 #define FADI_ROWS_BYTES ((size_t)16 << 10)
 

@@ -9,7 +9,7 @@
  * by the machine, since the block is part of how sums are added up. */
 static size_t block_of(const struct fadi_code *c, size_t own)
 {
-    size_t block = FADI_BLOCK_MAX, rows = FADI_BLOCK_MAX;
+    size_t block = c->slots <= FADI_SLOTS_FEW ? FADI_BLOCK_MAX : FADI_BLOCK_MAX / 2, rows = FADI_BLOCK_MAX;
     while (block > FADI_BLOCK_MIN && c->slots * block * sizeof(double) > FADI_BLOCK_BYTES)
         block /= 2;
     while (rows > FADI_BLOCK_MIN && own > FADI_ROWS_BYTES / sizeof(double) / rows)

@@ -28,6 +28,30 @@ struct at {
     size_t stride, lanes, count;
 };
 
+INLINE void store_anywhere(double *p, vec v)
+{
+    memcpy(p, &v, sizeof v);
+}
+
+#if FADI_WIDTH == 8
+INLINE __m512d two_fours(const double *low, const double *high)
+{
+    return _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd(low)), _mm256_loadu_pd(high), 1);
+}
+
+/* The transpose of the lower halves of four vectors, and that of the upper halves. */
+INLINE void transpose_halves(__m512d *v)
+{
+    const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13), high = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+    __m512d p = _mm512_unpacklo_pd(v[0], v[1]), q = _mm512_unpackhi_pd(v[0], v[1]);
+    __m512d r = _mm512_unpacklo_pd(v[2], v[3]), s = _mm512_unpackhi_pd(v[2], v[3]);
+    v[0] = _mm512_permutex2var_pd(p, low, r);
+    v[1] = _mm512_permutex2var_pd(q, low, s);
+    v[2] = _mm512_permutex2var_pd(p, high, r);
+    v[3] = _mm512_permutex2var_pd(q, high, s);
+}
+#endif
+
 INLINE double *slot(const struct at *s, uint32_t i)
 {
     return s->slots + i * s->stride;

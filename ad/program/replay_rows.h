@@ -12,11 +12,6 @@ INLINE vec load_anywhere(const double *p)
     return v;
 }
 
-INLINE void store_anywhere(double *p, vec v)
-{
-    memcpy(p, &v, sizeof v);
-}
-
 /* Four components of eight elements, as columns. */
 struct columns {
     vec of[4][PARTS];
@@ -28,14 +23,10 @@ INLINE struct columns four_columns(const double *const *row, size_t at)
 #if FADI_WIDTH == 8
     __m512d v[4];
     for (int r = 0; r < 4; r++) /* elements r and r + 4 */
-        v[r] = _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd(row[r] + at)), _mm256_loadu_pd(row[r + 4] + at), 1);
-    __m512d p = _mm512_unpacklo_pd(v[0], v[1]), q = _mm512_unpackhi_pd(v[0], v[1]);
-    __m512d r = _mm512_unpacklo_pd(v[2], v[3]), s = _mm512_unpackhi_pd(v[2], v[3]);
-    const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13), high = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
-    c.of[0][0] = (vec)_mm512_permutex2var_pd(p, low, r);
-    c.of[1][0] = (vec)_mm512_permutex2var_pd(q, low, s);
-    c.of[2][0] = (vec)_mm512_permutex2var_pd(p, high, r);
-    c.of[3][0] = (vec)_mm512_permutex2var_pd(q, high, s);
+        v[r] = two_fours(row[r] + at, row[r + 4] + at);
+    transpose_halves(v);
+    for (int r = 0; r < 4; r++)
+        c.of[r][0] = (vec)v[r];
 #elif FADI_WIDTH == 4
     for (int q = 0; q < 2; q++) {
         fadi_four v[4];
