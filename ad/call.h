@@ -137,6 +137,7 @@ struct fadi_hvp {
     const double *direction;       /* [directions][P] */
     const struct fadi_tape *outer; /* where x_given has its tangents; else NULL */
 };
+int fadi_ruled_hvp(size_t begin, size_t end, void *total, void *call, size_t *failed); /* direction: 0 where fixed */
 int fadi_hvp_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed);
 int fadi_hvp_terms(size_t begin, size_t end, void *call, size_t *failed);
 

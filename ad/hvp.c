@@ -116,7 +116,7 @@ static int run(fad_pool *pool, struct fadi_hvp *h, double *value, double *out)
     struct fadi_total *total = malloc(sizeof *total + c->values * sizeof(double));
     int rc = fadi_call_fail(c, total ? fadi_call_prepare(c, true, false) : FAD_ENOMEM);
     if (!rc)
-        rc = fadi_call_fold(pool, c, fadi_hvp_leaf, total);
+        rc = fadi_call_fold(pool, c, c->s->rule ? fadi_ruled_hvp : fadi_hvp_leaf, total);
     if (!rc) {
         for (size_t o = 0; o < c->y_count; o++)
             value[o] = fadi_canonical(total->value[o]);
@@ -198,6 +198,23 @@ static int by_program(fad_pool *pool, struct fadi_call *c, struct fad_program *p
     return rc;
 }
 
+/* By the rule, to which fixed parameters have the tangent 0. */
+static int by_rule(fad_pool *pool, const struct fad_sum *s, size_t directions, const double *direction, const struct built *b)
+{
+    size_t count = directions * s->shared_count;
+    double *masked = s->shared_fixed && count ? malloc(count * sizeof *masked) : NULL;
+    if (s->shared_fixed && count && !masked) {
+        struct fadi_call c;
+        int rc = fadi_describe(&c, s);
+        return fadi_call_fail(&c, rc ? rc : FAD_ENOMEM);
+    }
+    for (size_t i = 0; masked && i < count; i++)
+        masked[i] = s->shared_fixed[i % s->shared_count] ? 0.0 : direction[i];
+    int rc = run_all(pool, s, directions, masked ? masked : direction, b->value, b->rows, b->gradient, b->products);
+    free(masked);
+    return rc;
+}
+
 /* By the program, if the description has or gets one: value and gradient are then those of the program. */
 static int run_form(fad_pool *pool, struct fadi_call *c, size_t directions, const double *direction, const struct built *b)
 {
@@ -206,6 +223,8 @@ static int run_form(fad_pool *pool, struct fadi_call *c, size_t directions, cons
     int rc = fadi_program_open(c, &program, &made);
     if (!rc && program)
         rc = by_program(pool, c, program, directions, direction, b);
+    else if (!rc && c->s->rule)
+        rc = by_rule(pool, c->s, directions, direction, b);
     else if (!rc)
         rc = run_all(pool, c->s, directions, direction, b->value, b->rows, b->gradient, b->products);
     fadi_program_close(program, made);
@@ -217,9 +236,9 @@ static int build(fad_pool *pool, const struct fad_sum *s, size_t directions, con
                  struct built *b)
 {
     int rc = fadi_describe(c, s);
-    b->value = NULL;
-    if (!rc && s->rule) {
-        c->reason = "a term's rule has no second derivatives";
+    *b = (struct built){.value = NULL};
+    if (!rc && s->rule && !s->rule->second) {
+        c->reason = "the rule's second is NULL";
         rc = FAD_EUNSUPPORTED;
     }
     if (!rc && s->shared_count && (!directions || !direction)) {

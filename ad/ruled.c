@@ -15,7 +15,7 @@ struct work {
     struct fadi_span x;
     struct fad_element e;
     bool wants_x; /* of this element */
-    double *y, *y_adjoint, *gathered, *gathered_adjoint; /* in the scratch, as e.saved and given numbers */
+    double *y, *y_adjoint, *gathered, *gathered_adjoint, *gathered_tangent; /* in the scratch, as e.saved and given numbers */
     double *copy;  /* the same: of values of an outer tape, or of tangents of an element with fixed components */
     size_t copied; /* numbers that it has room for */
     double room[ROOM];
@@ -45,7 +45,7 @@ static int lay_out(struct work *w, size_t k, size_t copied)
 {
     const struct fadi_call *c = w->c;
     size_t touched = c->s->touch_count, count;
-    if (__builtin_mul_overflow(c->y_count + touched, 2, &count) ||
+    if (__builtin_mul_overflow(c->y_count + touched, 3, &count) ||
         __builtin_add_overflow(count, w->rule->saved, &count) || __builtin_add_overflow(count, copied, &count))
         return FAD_EOVERFLOW;
     int rc = find_scratch(w, k, count, &w->e.saved);
@@ -55,7 +55,8 @@ static int lay_out(struct work *w, size_t k, size_t copied)
     w->y_adjoint = w->y + c->y_count;
     w->gathered = w->y_adjoint + c->y_count;
     w->gathered_adjoint = w->gathered + touched;
-    w->copy = w->gathered_adjoint + touched;
+    w->gathered_tangent = w->gathered_adjoint + touched;
+    w->copy = w->gathered_tangent + touched;
     w->copied = copied;
     for (size_t o = 0; o < c->y_count; o++)
         w->y_adjoint[o] = 0.0;
@@ -136,18 +137,20 @@ static void finish_x(const struct work *w, double *x)
     }
 }
 
-/* The gradient of output o, added to shared (a gradient with all P entries), and stored for x. */
-static int differentiate(struct work *w, size_t k, size_t o, double *shared, unsigned char *marks)
+/* The gradient of output o, added to shared (a gradient with all P entries), and stored for x; or its derivative in the direction
+ * tangent. */
+static int differentiate(struct work *w, size_t k, size_t o, const double *tangent, double *shared, unsigned char *marks)
 {
     const struct fadi_call *c = w->c;
     size_t touched = c->s->touch_count;
-    double *x = w->wants_x ? c->x_built + o * c->x_total + w->x.start : NULL;
+    double *x = w->wants_x && !tangent ? c->x_built + o * c->x_total + w->x.start : NULL;
     if (x && w->x.count)
         memset(x, 0, w->x.count * sizeof *x);
     if (shared && touched)
         memset(w->gathered_adjoint, 0, touched * sizeof *w->gathered_adjoint);
     w->y_adjoint[o] = 1.0;
-    int rc = w->rule->pullback(&w->e, w->y_adjoint, shared && touched ? w->gathered_adjoint : shared, x);
+    double *to = shared && touched ? w->gathered_adjoint : shared;
+    int rc = tangent ? w->rule->second(&w->e, tangent, w->y_adjoint, to) : w->rule->pullback(&w->e, w->y_adjoint, to, x);
     w->y_adjoint[o] = 0.0;
     if (shared && touched)
         scatter(w, k, shared, marks);
@@ -186,7 +189,7 @@ static void close_work(struct work *w)
 
 static double *row_of(const struct work *w, size_t o)
 {
-    return w->t->adjoints + o * w->t->row + 1; /* after the id that is nobody's */
+    return fadi_row_of(w->t, o) + 1; /* after the id that is nobody's */
 }
 
 static int sum_element(struct work *w, size_t k, struct fadi_total *a)
@@ -196,8 +199,8 @@ static int sum_element(struct work *w, size_t k, struct fadi_total *a)
     for (size_t o = 0; o < c->y_count && !rc; o++) {
         a->value[o] += w->y[o];
         if (c->records)
-            rc = differentiate(w, k, o, !c->wants_shared ? NULL : c->beside ? fadi_beside(c, a, o) : row_of(w, o),
-                               c->marks ? w->t->touched + o * w->t->row / FADI_LINE : NULL);
+            rc = differentiate(w, k, o, NULL, !c->wants_shared ? NULL : c->beside ? fadi_beside(c, a, o) : row_of(w, o),
+                               w->t ? fadi_marks_of(c, w->t, o) : NULL);
     }
     return rc;
 }
@@ -206,16 +209,12 @@ static int sum_element(struct work *w, size_t k, struct fadi_total *a)
 static int move_shared(const struct work *w, struct fadi_total *a)
 {
     const struct fadi_call *c = w->c;
-    for (size_t o = 0; c->beside && o < c->y_count; o++)
-        clear_fixed(c, fadi_beside(c, a, o));
-    if (c->beside)
-        return FAD_OK;
-    for (size_t o = 0; o < c->y_count; o++) {
-        clear_fixed(c, row_of(w, o));
+    for (size_t row = 0; row < c->rows; row++) {
+        clear_fixed(c, c->beside ? fadi_beside(c, a, row) : row_of(w, row));
         if (c->marks && !c->s->touch_count)
-            memset(w->t->touched + o * w->t->row / FADI_LINE, 1, c->lines);
+            memset(fadi_marks_of(c, w->t, row), 1, c->lines);
     }
-    return fadi_move_shared(c, w->t, a);
+    return c->beside ? FAD_OK : fadi_move_shared(c, w->t, a);
 }
 
 int fadi_ruled_leaf(size_t begin, size_t end, void *total, void *call, size_t *failed)
@@ -249,7 +248,7 @@ static int keep_term(struct work *w, size_t k)
             c->term_values[row + o] = fadi_canonical(w->y[o]);
         if (!c->records)
             continue;
-        rc = differentiate(w, k, o, gradient, NULL);
+        rc = differentiate(w, k, o, NULL, gradient, NULL);
         if (!gradient)
             continue;
         clear_fixed(c, gradient);
@@ -288,16 +287,14 @@ static const double *tangent_of_x(const struct work *w, const struct fadi_jvp *j
     return fixed ? w->copy : given;
 }
 
-static const double *tangent_of_shared(const struct work *w, size_t d)
+/* What the element sees of a direction with all P entries. */
+static const double *gather_tangent(const struct work *w, const double *all)
 {
     const struct fad_sum *s = w->c->s;
-    const double *all = row_of(w, d);
     const uint32_t *at = s->touch + w->e.k * s->touch_count;
-    if (!w->c->wants_shared)
-        return NULL;
     for (size_t i = 0; i < s->touch_count; i++)
-        w->gathered_adjoint[i] = all[at[i]];
-    return s->touch_count ? w->gathered_adjoint : all;
+        w->gathered_tangent[i] = all[at[i]];
+    return s->touch_count ? w->gathered_tangent : all;
 }
 
 /* Adds an element's values and tangents to the total. */
@@ -312,7 +309,8 @@ static int push_element(const struct work *w, const struct fadi_jvp *j, double *
         total += c->y_count;
         for (size_t o = 0; o < c->y_count; o++)
             tangent[o] = (double)NAN;
-        rc = w->rule->tangent(&w->e, tangent_of_shared(w, d), tangent_of_x(w, j, d), tangent);
+        const double *shared = c->wants_shared ? gather_tangent(w, row_of(w, d)) : NULL;
+        rc = w->rule->tangent(&w->e, shared, tangent_of_x(w, j, d), tangent);
         for (size_t o = 0; o < c->y_count; o++)
             total[o] += tangent[o];
     }
@@ -346,4 +344,42 @@ int fadi_ruled_jvp(size_t begin, size_t end, void *total, void *call, size_t *fa
         fadi_jvp_clear(j, w.t, j->c.base);
     close_work(&w);
     return rc;
+}
+
+/* ---- Products with the Hessian ---- */
+
+/* Adds an element's values, gradients and the products with all directions. */
+static int add_second(struct work *w, const struct fadi_hvp *h, size_t k, struct fadi_total *a)
+{
+    const struct fadi_call *c = w->c;
+    int rc = FAD_OK;
+    for (size_t o = 0; o < c->y_count && !rc; o++) {
+        a->value[o] += w->y[o];
+        if (c->wants_shared)
+            rc = differentiate(w, k, o, NULL, row_of(w, o), fadi_marks_of(c, w->t, o));
+        for (size_t d = 0; d < h->directions && c->wants_shared && !rc; d++) {
+            const double *tangent = gather_tangent(w, h->direction + d * c->s->shared_count);
+            size_t row = (1 + d) * c->y_count + o;
+            rc = differentiate(w, k, o, tangent, row_of(w, row), fadi_marks_of(c, w->t, row));
+        }
+    }
+    return rc;
+}
+
+int fadi_ruled_hvp(size_t begin, size_t end, void *total, void *call, size_t *failed)
+{
+    struct fadi_hvp *h = call;
+    struct work w;
+    int rc = open_work(&w, &h->c, begin, true), moved = FAD_OK;
+    for (size_t k = begin; k < end && !rc; k++) {
+        rc = evaluate(&w, k);
+        if (!rc)
+            rc = add_second(&w, h, k, total);
+        if (rc)
+            *failed = k;
+    }
+    if (w.t && h->c.wants_shared)
+        moved = move_shared(&w, total);
+    close_work(&w);
+    return rc ? rc : fadi_call_own(&h->c, begin, moved);
 }

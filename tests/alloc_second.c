@@ -64,6 +64,58 @@ static void random_sums(void **state)
     }
 }
 
+/* ---- a rule as a term ---- */
+
+enum { WIDE = 70 }; /* more than fits into a leaf's own scratch */
+
+static int sum_of_squares(const struct fad_element *e, double *y)
+{
+    *y = 0;
+    for (unsigned j = 0; j < WIDE; j++)
+        *y += e->x[0] * e->shared[j] * e->shared[j];
+    e->saved[WIDE - 1] = e->x[0];
+    return 0;
+}
+
+static int squares_pullback(const struct fad_element *e, const double *w, double *shared, double *x)
+{
+    (void)x;
+    for (unsigned j = 0; j < WIDE; j++)
+        shared[j] += 2 * *w * e->saved[WIDE - 1] * e->shared[j];
+    return 0;
+}
+
+static int squares_second(const struct fad_element *e, const double *tangent, const double *w, double *shared)
+{
+    for (unsigned j = 0; j < WIDE; j++)
+        shared[j] += 2 * *w * e->saved[WIDE - 1] * tangent[j];
+    return 0;
+}
+
+static int product_by_rule(const void *what, fad_pool *pool, double *out)
+{
+    static const struct fad_term_rule rule = {
+        .saved = WIDE, .value = sum_of_squares, .pullback = squares_pullback, .second = squares_second};
+    static const double x[6] = {1, 2, 3, 4, 5, 6};
+    static const unsigned char fixed[WIDE] = {[3] = 1};
+    double *v = direction_of(WIDE);
+    struct fad_sum s = {.terms = 6, .shared = what, .shared_count = WIDE, .shared_fixed = fixed, .x = x, .x_count = 1,
+                        .rule = &rule, .leaf = 1, .grain = 1};
+    int rc = v ? fad_sum_hvp(pool, &s, v, out, out + 1, out + 1 + WIDE) : FAD_ENOMEM;
+    free(v);
+    return rc;
+}
+
+static void a_rule(void **state)
+{
+    double shared[WIDE];
+    (void)state;
+    for (unsigned j = 0; j < WIDE; j++)
+        shared[j] = j % 5 - 2.0;
+    each_allocation(product_by_rule, "rule", shared, 1 + 2 * WIDE, 0);
+    each_allocation(product_by_rule, "rule", shared, 1 + 2 * WIDE, 3);
+}
+
 /* ---- the rest, on one small sum with blocks ---- */
 
 enum { P = 3, N = 4, LONG = 1500 }; /* more operations and words than a new tape has room for */
@@ -283,6 +335,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(second_derivatives_of_rules_and_sums),
         cmocka_unit_test(random_sums),
+        cmocka_unit_test(a_rule),
         cmocka_unit_test(everything_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

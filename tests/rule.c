@@ -563,6 +563,47 @@ static void tangents_of_whole_terms(void **state)
     }
 }
 
+struct products {
+    double value[SHAPE_Y], shared[SHAPE_Y * SHAPE_P], products[DIRECTIONS * SHAPE_Y * SHAPE_P], last[SHAPE_Y * SHAPE_P];
+    double hessian[SHAPE_Y * SHAPE_P * SHAPE_P];
+};
+
+static void multiply(const struct fad_sum *s, fad_pool *pool, const struct tangents *t, struct products *r)
+{
+    size_t last = DIRECTIONS - 1, P = s->shared_count, Y = s->y_count ? s->y_count : 1;
+    pattern_fill(r, sizeof *r);
+    assert_int_equal(fad_sum_hvp_many(pool, s, DIRECTIONS, t->shared, r->value, r->shared, r->products), 0);
+    assert_int_equal(fad_sum_hvp(pool, s, t->shared + last * P, NULL, NULL, r->last), 0);
+    assert_int_equal(fad_sum_hessian(pool, s, NULL, NULL, r->hessian), 0);
+    assert_true(same_bits(r->last, r->products + last * Y * P, Y * P * sizeof(double)));
+}
+
+/* Products with the Hessian of a rule term and of the same one recorded, bit by bit. */
+static void products_of_whole_terms(void **state)
+{
+    static struct shape c;
+    static struct tangents t;
+    static struct products recorded, ruled;
+    struct fad_failure why;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 250; seed++) {
+        shape_make(&c, seed, true);
+        choose_tangents(&c, seed, &t);
+        struct fad_sum s = shape_ruled(&c, seed % 2);
+        multiply(&c.s, NULL, &t, &recorded);
+        multiply(&s, pool_at(seed % COUNTS), &t, &ruled);
+        if (!same_bits(&recorded, &ruled, sizeof ruled))
+            fail_msg("shape %llu", (unsigned long long)seed);
+    }
+    struct fad_sum s = shape_ruled(&c, false);
+    struct fad_term_rule without = *s.rule;
+    without.second = NULL;
+    s.rule = &without;
+    s.failure = &why;
+    assert_int_equal(fad_sum_hvp(NULL, &s, t.shared, NULL, NULL, ruled.last), FAD_EUNSUPPORTED);
+    assert_string_equal(why.reason, "the rule's second is NULL");
+}
+
 struct failing {
     size_t value, pullback; /* elements from which on they do */
 };
@@ -729,6 +770,7 @@ int main(void)
         cmocka_unit_test(flat_memory),    cmocka_unit_test(errors_of_whole_terms),
         cmocka_unit_test(errors_of_tangents), cmocka_unit_test(forgotten_results),
         cmocka_unit_test(tangents_of_whole_terms),
+        cmocka_unit_test(products_of_whole_terms),
         cmocka_unit_test(tangents_of_rules_in_terms),
     };
     return cmocka_run_group_tests(tests, NULL, end_pools);

@@ -103,11 +103,25 @@ static int tangent_saved(const struct fad_element *e, const double *shared, cons
     return 0;
 }
 
+static int second(const struct fad_element *e, const double *tangent, const double *w, double *shared)
+{
+    const struct shape *c = e->user;
+    size_t seen = seen_by(&c->s);
+    double d = 0, lin = 0;
+    for (size_t j = 0; j < e->x_count; j++)
+        lin += e->x[j] * tangent[(j + e->k) % seen];
+    for (size_t o = 0; o < c->y_count; o++)
+        d += w[o] * 2 * (double)(o + 1) * lin;
+    for (size_t j = 0; j < e->x_count; j++)
+        shared[(j + e->k) % seen] += d * e->x[j];
+    return 0;
+}
+
 struct fad_sum shape_ruled(const struct shape *c, bool saves)
 {
-    static const struct fad_term_rule plain = {.value = value, .pullback = pullback, .tangent = tangent};
+    static const struct fad_term_rule plain = {.value = value, .pullback = pullback, .tangent = tangent, .second = second};
     static const struct fad_term_rule saving = {
-        .saved = 2, .value = value_saved, .pullback = pullback_saved, .tangent = tangent_saved};
+        .saved = 2, .value = value_saved, .pullback = pullback_saved, .tangent = tangent_saved, .second = second};
     struct fad_sum s = c->s;
     s.term = NULL;
     s.rule = saves ? &saving : &plain;

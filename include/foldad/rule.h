@@ -61,7 +61,7 @@ struct fad_element {
 };
 
 /** A whole term of a sum: goes into fad_sum.rule, instead of fad_sum.term. It has values and gradients, and with a
- * tangent what fad_sum_jvp gives; second derivatives are FAD_EUNSUPPORTED. */
+ * tangent what fad_sum_jvp gives, with a second what fad_sum_hvp gives. */
 struct fad_term_rule {
     size_t saved;         /**< doubles that value may leave for the others */
 
@@ -75,7 +75,12 @@ struct fad_term_rule {
      * may be NULL: zeros. Called after value, once for each direction; fixed parameters and components have the tangent 0.
      * NULL: forward derivatives are FAD_EUNSUPPORTED. */
     int (*tangent)(const struct fad_element *e, const double *shared_tangent, const double *x_tangent, double *y_tangent);
-    uint64_t reserved[4]; /**< zero */
+    /** Adds the derivative, in the direction shared_tangent, of what pullback adds to shared_adjoint: the product of the
+     * y_adjoint's value's second derivatives with the direction. Called after pullback, once for each value and direction;
+     * fixed parameters have the tangent 0, and what it adds for them does not count. NULL: second derivatives are
+     * FAD_EUNSUPPORTED. Of a linear rule it adds nothing. */
+    int (*second)(const struct fad_element *e, const double *shared_tangent, const double *y_adjoint, double *shared_adjoint);
+    uint64_t reserved[3]; /**< zero */
 };
 
 #ifdef __cplusplus

@@ -116,8 +116,8 @@ FAD_API int fad_sum_jvp_many(fad_pool *pool, const struct fad_sum *s, size_t dir
  *            where an adjoint is 0; a product of which one factor is 0 is 0. At kinks the derivatives of real.h, closed under
  *            repetition: 2 for pow(x, 2) at 0, 0 for abs, max and min, for hypot, norm2 and atan2 at the origin
  * Cost:      several gradients (by a program 0.6 to 3.3 were measured); memory twice that of a gradient
- * Errors:    as fad_sum_gradient; FAD_EINVAL (no direction), FAD_EUNSUPPORTED (a rule as a term; one as an
- *            operation that lacks tangent or second) */
+ * Errors:    as fad_sum_gradient; FAD_EINVAL (no direction), FAD_EUNSUPPORTED (a rule without second, as a term; as
+ *            an operation one that lacks tangent or second) */
 FAD_API int fad_sum_hvp(fad_pool *pool, const struct fad_sum *s, const double *direction, double *value,
                         double *shared_gradient, double *hessian_vector);
 
