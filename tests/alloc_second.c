@@ -66,54 +66,54 @@ static void random_sums(void **state)
 
 /* ---- a rule as a term ---- */
 
-enum { WIDE = 70 }; /* more than fits into a leaf's own scratch */
+enum { MANY = 70 }; /* more than fits into a leaf's own scratch */
 
-static int sum_of_squares(const struct fad_element *e, double *y)
+static int many_value(const struct fad_element *e, double *y)
 {
     *y = 0;
-    for (unsigned j = 0; j < WIDE; j++)
+    for (unsigned j = 0; j < MANY; j++)
         *y += e->x[0] * e->shared[j] * e->shared[j];
-    e->saved[WIDE - 1] = e->x[0];
+    e->saved[MANY - 1] = e->x[0];
     return 0;
 }
 
-static int squares_pullback(const struct fad_element *e, const double *w, double *shared, double *x)
+static int many_pullback(const struct fad_element *e, const double *w, double *shared, double *x)
 {
     (void)x;
-    for (unsigned j = 0; j < WIDE; j++)
-        shared[j] += 2 * *w * e->saved[WIDE - 1] * e->shared[j];
+    for (unsigned j = 0; j < MANY; j++)
+        shared[j] += 2 * *w * e->saved[MANY - 1] * e->shared[j];
     return 0;
 }
 
-static int squares_second(const struct fad_element *e, const double *tangent, const double *w, double *shared)
+static int many_second(const struct fad_element *e, const double *tangent, const double *w, double *shared)
 {
-    for (unsigned j = 0; j < WIDE; j++)
-        shared[j] += 2 * *w * e->saved[WIDE - 1] * tangent[j];
+    for (unsigned j = 0; j < MANY; j++)
+        shared[j] += 2 * *w * e->saved[MANY - 1] * tangent[j];
     return 0;
 }
 
 static int product_by_rule(const void *what, fad_pool *pool, double *out)
 {
     static const struct fad_term_rule rule = {
-        .saved = WIDE, .value = sum_of_squares, .pullback = squares_pullback, .second = squares_second};
+        .saved = MANY, .value = many_value, .pullback = many_pullback, .second = many_second};
     static const double x[6] = {1, 2, 3, 4, 5, 6};
-    static const unsigned char fixed[WIDE] = {[3] = 1};
-    double *v = direction_of(WIDE);
-    struct fad_sum s = {.terms = 6, .shared = what, .shared_count = WIDE, .shared_fixed = fixed, .x = x, .x_count = 1,
+    static const unsigned char fixed[MANY] = {[3] = 1};
+    double *v = direction_of(MANY);
+    struct fad_sum s = {.terms = 6, .shared = what, .shared_count = MANY, .shared_fixed = fixed, .x = x, .x_count = 1,
                         .rule = &rule, .leaf = 1, .grain = 1};
-    int rc = v ? fad_sum_hvp(pool, &s, v, out, out + 1, out + 1 + WIDE) : FAD_ENOMEM;
+    int rc = v ? fad_sum_hvp(pool, &s, v, out, out + 1, out + 1 + MANY) : FAD_ENOMEM;
     free(v);
     return rc;
 }
 
 static void a_rule(void **state)
 {
-    double shared[WIDE];
+    double shared[MANY];
     (void)state;
-    for (unsigned j = 0; j < WIDE; j++)
+    for (unsigned j = 0; j < MANY; j++)
         shared[j] = j % 5 - 2.0;
-    each_allocation(product_by_rule, "rule", shared, 1 + 2 * WIDE, 0);
-    each_allocation(product_by_rule, "rule", shared, 1 + 2 * WIDE, 3);
+    each_allocation(product_by_rule, "rule", shared, 1 + 2 * MANY, 0);
+    each_allocation(product_by_rule, "rule", shared, 1 + 2 * MANY, 3);
 }
 
 /* ---- the rest, on one small sum with blocks ---- */
