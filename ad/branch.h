@@ -29,4 +29,9 @@ struct fadi_branch {
     uint32_t *ids;                 /* the captured values' on the parent's tape; 0: constants */
 };
 
+/** A tape from the stock as branches use it; its ids do not depend on the parent's. */
+int fadi_branch_tape(struct fadi_tape **t, uint32_t family);
+/** The calls that a fork and a join are. */
+extern const struct fadi_kind fadi_fork_kind, fadi_join_kind;
+
 #endif

@@ -5,6 +5,7 @@ libad_la_SOURCES += ad/accumulate.c
 libad_la_SOURCES += ad/apply.c
 libad_la_SOURCES += ad/arena.c
 libad_la_SOURCES += ad/branch.c
+libad_la_SOURCES += ad/branch_sweep.c
 libad_la_SOURCES += ad/describe.c
 libad_la_SOURCES += ad/digest.c
 libad_la_SOURCES += ad/check.c
@@ -20,6 +21,8 @@ libad_la_SOURCES += ad/nary.c
 libad_la_SOURCES += ad/node.c
 libad_la_SOURCES += ad/ops.c
 libad_la_SOURCES += ad/part.c
+libad_la_SOURCES += ad/part_extremes.c
+libad_la_SOURCES += ad/part_sums.c
 libad_la_SOURCES += ad/record.c
 libad_la_SOURCES += ad/reduce.c
 libad_la_SOURCES += ad/reduce_apply.c
@@ -32,15 +35,17 @@ libad_la_SOURCES += ad/rule.c
 libad_la_SOURCES += ad/ruled.c
 libad_la_SOURCES += ad/segment.c
 libad_la_SOURCES += ad/second.c
+libad_la_SOURCES += ad/second_sweep.c
 libad_la_SOURCES += ad/stock.c
 libad_la_SOURCES += ad/sum.c
 libad_la_SOURCES += ad/tape.c
 libad_la_SOURCES += ad/taped.c
-libad_la_SOURCES += ad/branch.h ad/part.h ad/reduce.h ad/segment.h
+libad_la_SOURCES += ad/branch.h ad/part.h ad/part_kind.h ad/reduce.h ad/segment.h
 libad_la_SOURCES += ad/accumulate.h ad/apply.h ad/call.h ad/math.h ad/duals.h ad/op.h ad/rules.h ad/second.h ad/stock.h ad/tape.h
 libbaseline_la_SOURCES += ad/cpu.c
 
 # Programs.
+libad_la_SOURCES += ad/program/block.c
 libad_la_SOURCES += ad/program/capture.c
 libad_la_SOURCES += ad/program/choose.c
 libad_la_SOURCES += ad/program/chunk.c
@@ -62,7 +67,7 @@ libad_la_SOURCES += ad/program/slots.c
 libad_la_SOURCES += ad/program/sums.c
 libad_la_SOURCES += ad/program/uniform.c
 libad_la_SOURCES += ad/program/value.c
-libad_la_SOURCES += ad/program/columns.h ad/program/build.h ad/program/capture.h ad/program/code.h ad/program/graph.h ad/program/lanes.h ad/program/lower.h ad/program/part.h ad/program/program.h ad/program/replay.h ad/program/replay_rows.h ad/program/replay_sums.h ad/program/run.h ad/program/sums.h
+libad_la_SOURCES += ad/program/block.h ad/program/columns.h ad/program/build.h ad/program/capture.h ad/program/code.h ad/program/graph.h ad/program/lanes.h ad/program/lower.h ad/program/part.h ad/program/program.h ad/program/replay.h ad/program/replay_rows.h ad/program/replay_sums.h ad/program/run.h ad/program/sums.h
 
 # One executor, compiled for each width of vectors; ad/program/choose.c asks the processor.
 noinst_LTLIBRARIES += libreplay_generic.la

@@ -1,6 +1,6 @@
 /** @file part.h  The built-in parts of a fold: plain numbers and closed forms, nothing is recorded.
  *
- * A state is one to three doubles (see the table in part.c). Adjoints have the same number of places, but what stands in
+ * A state is one to three doubles (see the kinds in part_*.c). Adjoints have the same number of places, but what stands in
  * them is the kind's own affair: whatever finish_back or join_back puts there, join_back and leaf_back understand.
  * An adjoint of 0 stops. */
 #ifndef FADI_PART_H

@@ -76,6 +76,13 @@ static inline void fadi_second_mark(const struct fadi_second_rows *rows, size_t 
         rows->marks[i][id / FADI_LINE] = 1;
 }
 
+/** Words of the segment that begins there. */
+static inline size_t fadi_segment_words(const union fadi_word *head)
+{
+    size_t count = head->head.count & ~FADI_SEGMENT_MORE;
+    return 1 + count + (head->head.first ? 0 : (count + 1) / 2);
+}
+
 /** 0 if one of the two is 0, whatever the other one is. */
 static inline double fadi_stop(double a, double b)
 {

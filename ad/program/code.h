@@ -59,6 +59,9 @@ enum fadi_start { FADI_START_SLOT, FADI_START_REGISTER, FADI_START_NONE };
 /** The elements' own numbers neither. */
 #define FADI_ROWS_BYTES ((size_t)16 << 10)
 
+/** So many products with components in a row read the row; a vector's width at least. */
+#define FADI_ROW_MIN 8u
+
 /** One instruction of prologue and epilogue. */
 struct fadi_scalar {
     uint32_t op, result, operand[3];

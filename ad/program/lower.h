@@ -28,8 +28,6 @@ void fadi_words_put(struct fadi_words *w, uint32_t word);
 #define FADI_WAIT_MAX 8u
 #define FADI_TOGETHER 4u
 #define FADI_FORGET 128u
-/** So many products with components in a row read the row. */
-#define FADI_ROW_MIN 8u
 
 struct fadi_waiting {
     uint32_t sum[FADI_WAIT_MAX], count;

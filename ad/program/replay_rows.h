@@ -5,6 +5,8 @@
 
 #include "ad/program/replay.h"
 
+_Static_assert(FADI_ROW_MIN >= FADI_WIDTH && FADI_ROW_MIN >= 4, "the last components are loaded together with others");
+
 INLINE vec load_anywhere(const double *p)
 {
     vec v;

@@ -115,7 +115,7 @@ FAD_API int fad_sum_jvp_many(fad_pool *pool, const struct fad_sum *s, size_t dir
  * Numerics:  value and shared_gradient have the bits of fad_sum_gradient; forward over reverse, so that derivatives survive
  *            where an adjoint is 0; a product of which one factor is 0 is 0. At kinks the derivatives of real.h, closed under
  *            repetition: 2 for pow(x, 2) at 0, 0 for abs, max and min, for hypot, norm2 and atan2 at the origin
- * Cost:      several gradients (by a program 0.6 to 3.3 were measured); memory twice that of a gradient
+ * Cost:      several gradients (by a program 0.8 to 2.4 were measured); memory twice that of a gradient
  * Errors:    as fad_sum_gradient; FAD_EINVAL (no direction), FAD_EUNSUPPORTED (a rule without second, as a term; as
  *            an operation one that lacks tangent or second) */
 FAD_API int fad_sum_hvp(fad_pool *pool, const struct fad_sum *s, const double *direction, double *value,
