@@ -277,7 +277,8 @@ static int ruled_term(fad_tape *t, size_t k, const fad_real *a, const fad_real *
     for (size_t i = 0; i < WIDE; i++)
         all[i] = fad_mul(t, a[i % P], (double)(i + k));
     int rc = fad_rule_apply(t, &rule, all, &norm);
-    *y = fad_square(t, norm);
+    if (!rc) /* else norm is untouched */
+        *y = fad_square(t, norm);
     return rc;
 }
 
