@@ -89,11 +89,19 @@ static int body(fad_worker *w, void *arg)
     return 0;
 }
 
+/* Not compared as numbers: that is a matter of the mode as well, and compilers move it across a change. */
+static uint64_t bits_of(double v)
+{
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
 static void expect_nearest(const struct total *t, struct seen want)
 {
     assert_true(t->lowest.third == want.third && t->highest.third == want.third);
     assert_true(t->lowest.wide_third == want.wide_third && t->highest.wide_third == want.wide_third);
-    assert_true(t->lowest.subnormal == want.subnormal && want.subnormal > 0);
+    assert_true(bits_of(t->lowest.subnormal) == bits_of(want.subnormal) && bits_of(want.subnormal) != 0);
 }
 
 static void set_flush(bool on)
@@ -134,9 +142,9 @@ static void one_mode(fad_pool *pool, int rounding, bool flush, struct seen want)
         fesetround(FE_TONEAREST);
         set_flush(false);
         assert_int_equal(rc, FAD_OK);
-        assert_true(before.third == after.third && before.subnormal == after.subnormal);
+        assert_true(before.third == after.third && bits_of(before.subnormal) == bits_of(after.subnormal));
         assert_true(before.wide_third == after.wide_third);
-        assert_true(flush ? after.subnormal == 0 : after.subnormal != 0);
+        assert_true(flush == (bits_of(after.subnormal) == 0));
         expect_nearest(&t, want);
     }
 }
